@@ -41,14 +41,18 @@ from pyrjsel.patterns import (
     split_gaussian,
 )
 from pyrjsel.selection import (
+    CCH,
+    BetaPrime,
     CrossValidation,
     GPrior,
     HyperG,
     HyperGN,
+    Intrinsic,
     LinearSelection,
     LogitSelection,
     Normal,
     PoissonSelection,
+    Robust,
     SelectionResults,
     SensitivityResults,
     SpikeSlab,
@@ -61,8 +65,10 @@ from pyrjsel.selection import (
 from pyrjsel.storage import load
 
 __all__ = [
+    "CCH",
     "Bernoulli",
     "BetaBinomial",
+    "BetaPrime",
     "ConvergenceWarning",
     "CostAdjusted",
     "CrossValidation",
@@ -72,6 +78,7 @@ __all__ = [
     "GPrior",
     "HyperG",
     "HyperGN",
+    "Intrinsic",
     "InverseGamma",
     "KernelPrior",
     "KernelRegression",
@@ -92,6 +99,7 @@ __all__ = [
     "PyrjselError",
     "PyrjselWarning",
     "RankWarning",
+    "Robust",
     "SelectionResults",
     "SensitivityResults",
     "SeparationWarning",

@@ -390,7 +390,7 @@ def test_prices_can_be_the_prior(folder, capsys):
 @pytest.mark.parametrize(
     ("options", "said"),
     [
-        (["--coef-prior", "Uniform"], "--coef-prior must be one of GPrior, Normal"),
+        (["--coef-prior", "Uniform"], "--coef-prior must be one of GPrior, HyperG"),
         (["--model-prior", "Normal(1)"], "--model-prior must be one of BetaBinomial, Uniform"),
         (["--coef-prior", "Normal(__import__('os'))"], "--coef-prior must be one of"),
         (["--coef-prior", "Normal(1"], "--coef-prior must be one of"),

@@ -4,6 +4,7 @@ from pyrjsel.selection.models.glm import LogitSelection, PoissonSelection, logit
 from pyrjsel.selection.models.linear import LinearSelection, linear
 from pyrjsel.selection.models.loading import read_results
 from pyrjsel.selection.priors.coefficients import GPrior, Normal
+from pyrjsel.selection.priors.confluent import CCH, BetaPrime, Intrinsic, Robust
 from pyrjsel.selection.priors.g_mixtures import HyperG, HyperGN, ZellnerSiow
 from pyrjsel.selection.priors.spike_slab import SpikeSlab
 from pyrjsel.selection.results.results import SelectionResults
@@ -12,14 +13,18 @@ from pyrjsel.selection.studies.cross_validation import CrossValidation
 from pyrjsel.selection.studies.sensitivity import SensitivityResults
 
 __all__ = [
+    "CCH",
+    "BetaPrime",
     "CrossValidation",
     "GPrior",
     "HyperG",
     "HyperGN",
+    "Intrinsic",
     "LinearSelection",
     "LogitSelection",
     "Normal",
     "PoissonSelection",
+    "Robust",
     "SelectionResults",
     "SensitivityResults",
     "SpikeSlab",

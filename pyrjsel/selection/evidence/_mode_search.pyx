@@ -3,10 +3,11 @@
 A Newton step with d columns takes one pass of exponentials over the n rows, d dot products for the score and
 n d (d + 1) / 2 multiplications for the weighted Gram matrix, which dominate.
 
-Under a mixture of g-priors, the marginal likelihood is a sum over nodes of log g, by the trapezoidal rule, of
-Laplace values given g. In log g the integrand is smooth and decays exponentially on both sides, so the error
-of the rule is far below that of Laplace's approximation. Modes are found at a few nodes; values, modes and
-Hessians at the others follow from the expansions there of the log-likelihood to second order, in O(d^3).
+Under a mixture of g-priors, the marginal likelihood is a sum over nodes of log g (or of log(g - least), if
+there is a smallest g), by the trapezoidal rule, of Laplace values given g. There the integrand is smooth and
+decays exponentially on both sides, so the error of the rule is far below that of Laplace's approximation.
+Modes are found at a few nodes; values, modes and Hessians at the others follow from the expansions there of
+the log-likelihood to second order, in O(d^3).
 """
 
 from libc.math cimport INFINITY, exp, fabs, isfinite, log, log1p, sqrt
@@ -17,7 +18,7 @@ import numpy as np
 from pyrjsel._core._linalg cimport cholesky, log_det_factor, solve_lower, solve_lower_t
 from pyrjsel._core._vecmath cimport GRAM_ROWS, dot
 from pyrjsel.selection.regression._problem cimport (
-    G_NODES, G_PER_UNIT, Problem, add_precision, information, linear_predictor, log_g_of, prior_dimension,
+    G_NODES, G_PER_UNIT, Problem, add_precision, information, linear_predictor, prior_dimension,
     prior_exponent, prior_factor, prior_log_det, problem_t, score,
 )
 
@@ -47,10 +48,20 @@ cdef double OUTER = 0.03, NEAR = 0.2
 cdef double ML_GAIN = 1e-9
 
 
+cdef inline double log_g_of(const problem_t* p, int m, int at) noexcept nogil:
+    """Log g at a node, in models of m columns with a proper prior."""
+    return p.log_g[<Py_ssize_t> m * p.g_stride + at]
+
+
+cdef inline double log_prior_g(const problem_t* p, int m, int at) noexcept nogil:
+    """Log prior density at a node."""
+    return p.log_prior_g[<Py_ssize_t> m * p.g_stride + at]
+
+
 cdef double guess(const problem_t* p, int m, int at, double rate, double fit) noexcept nogil:
     """An approximate log posterior mass of a node of log g, up to a constant."""
-    cdef double g = exp(log_g_of(at))
-    return p.log_prior_g[at] - 0.5 * m * log1p(rate * g) + 0.5 * fit * g / (1.0 + rate * g)
+    cdef double g = exp(log_g_of(p, m, at))
+    return log_prior_g(p, m, at) - 0.5 * m * log1p(rate * g) + 0.5 * fit * g / (1.0 + rate * g)
 
 
 cdef class ModeSearch:
@@ -198,7 +209,8 @@ cdef class ModeSearch:
 
     cdef double log_prior_of(self, int at) noexcept nogil:
         """Log density of a node of log g, with the power of g in the density of coefficients."""
-        return self.p.log_prior_g[at] - 0.5 * prior_dimension(self.p, self.d) * log_g_of(at)
+        cdef int m = prior_dimension(self.p, self.d)
+        return log_prior_g(self.p, m, at) - 0.5 * m * log_g_of(self.p, m, at)
 
     cdef int expand(self, int at) noexcept nogil:
         """Find the mode given a node of log g, from the start in self.b, and keep the expansion there."""
@@ -208,7 +220,7 @@ cdef class ModeSearch:
         cdef double* mode = &self.modes[e, 0]
         cdef double* hessian = &self.hessian[e, 0]
         cdef const double* row
-        self.own.scale = exp(-log_g_of(at))
+        self.own.scale = exp(-log_g_of(p, prior_dimension(p, d), at))
         if self.newton(True) != CONVERGED:
             return NOT_CONVERGED
         self.expanded[e] = at
@@ -244,7 +256,7 @@ cdef class ModeSearch:
         """Log mass of a node by an expansion; sets b and h, the scale of the prior and log_posterior."""
         cdef const problem_t* p = self.p
         cdef int d = self.d, k
-        self.own.scale = exp(-log_g_of(at))
+        self.own.scale = exp(-log_g_of(p, prior_dimension(p, d), at))
         memcpy(self.h, &self.hessian[e, 0], d * d * sizeof(double))
         add_precision(p, d, self.cols, self.h)
         if cholesky(d, self.h, d) != 0:
@@ -408,5 +420,5 @@ cdef class ModeSearch:
 
     cdef double density_of(self, int k, int m, double form) noexcept nogil:
         """Log prior density of coefficients and of the k-th node, without its constant."""
-        cdef double log_g = log_g_of(self.node[k])
-        return self.p.log_prior_g[self.node[k]] - 0.5 * m * log_g + form * exp(-log_g)
+        cdef double log_g = log_g_of(self.p, m, self.node[k])
+        return log_prior_g(self.p, m, self.node[k]) - 0.5 * m * log_g + form * exp(-log_g)

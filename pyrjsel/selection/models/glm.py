@@ -22,7 +22,7 @@ class LogitSelection(Selection):
         `weights`. Predictions are probabilities of the event; summaries name it.
     exog : DataFrame or array_like, shape (n, p)
         Columns, one per term, without a constant. Columns of text and categories become factors.
-    coef_prior : GPrior, HyperG, HyperGN, ZellnerSiow or Normal, optional
+    coef_prior : GPrior, mixture of g-priors or Normal, optional
         Prior on the coefficients of a model; None is ``GPrior("n", information="null")``: the information of
         one trial in the null model, and a flat intercept.
     <model prior>
@@ -79,7 +79,7 @@ class PoissonSelection(Selection):
         Response: counts, or mean counts of several rows with the numbers of rows as `weights`.
     exog : DataFrame or array_like, shape (n, p)
         Columns, one per term, without a constant. Columns of text and categories become factors.
-    coef_prior : GPrior, HyperG, HyperGN, ZellnerSiow or Normal, optional
+    coef_prior : GPrior, mixture of g-priors or Normal, optional
         Prior on the coefficients of a model; None is ``GPrior("n", information="null")``: the information of
         one row in the null model, and a flat intercept, whatever the unit of the exposure. Under
         ``GPrior("4n")`` the intercept, the log rate at the mean of the columns, has prior mean 0 and standard

@@ -45,11 +45,21 @@ class Columns:
     total_weight: float
 
 
-class DensityOfG(Protocol):
-    """A prior on g."""
+class DistributionOfG(Protocol):
+    """A prior on g, as integrals over g use it.
 
-    def log_density(self, log_g: FloatArray, n: float, /) -> float | FloatArray:
-        """Return the log prior density of log g over n rows."""
+    It may depend on the number of rows n and of columns d of a model. The variable of integrals is t, which
+    is ``log(g - least)`` with the smallest possible g: log g, if that is 0.
+    """
+
+    by_size: ClassVar[bool]
+    """Whether it depends on d."""
+
+    def log_g_at(self, t: FloatArray, n: float, d: int, /) -> FloatArray:
+        """Return log g at values of t."""
+
+    def density_at(self, t: FloatArray, n: float, d: int, /) -> FloatArray:
+        """Return the log prior density of t."""
 
     def conditional(self, n: float, /) -> tuple[float, float, float]:
         """Return shape, power and unit of the prior as a mixture of gamma distributions of 1 / g."""
@@ -71,7 +81,7 @@ class CompiledPrior:
 
     Attributes
     ----------
-    mixture : DensityOfG or None
+    mixture : DistributionOfG or None
         The prior on g.
     total_weight : float
         Number of rows, on which it may depend.
@@ -83,7 +93,7 @@ class CompiledPrior:
     flat: bool
     rank_tol: float
     log_weights: FloatArray | None = None
-    mixture: DensityOfG | None = None
+    mixture: DistributionOfG | None = None
     total_weight: float = 1.0
 
     @property

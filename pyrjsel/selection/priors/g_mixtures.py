@@ -6,6 +6,7 @@ from typing import ClassVar
 import numpy as np
 from scipy.special import gammaln
 
+from pyrjsel._errors import NotAvailableError
 from pyrjsel._typing import FloatArray
 from pyrjsel._validate import check_real
 from pyrjsel.selection.priors._score import GaussianScore
@@ -56,7 +57,9 @@ class Mixture(CoefficientPrior):
         at_one = GPrior(1.0, information="null").compile(columns)
         return replace(at_one, mixture=self, total_weight=columns.total_weight)
 
-    def logpdf(self, g: Numbers, n: float) -> Numbers:
+    by_size: ClassVar[bool] = False
+
+    def logpdf(self, g: Numbers, n: float, d: int = 1) -> Numbers:
         """Return the log prior density of g.
 
         Parameters
@@ -65,6 +68,8 @@ class Mixture(CoefficientPrior):
             Values above 0.
         n : float
             Number of rows.
+        d : int, default 1
+            Number of columns of the model, on which some priors depend.
 
         Returns
         -------
@@ -72,9 +77,9 @@ class Mixture(CoefficientPrior):
             Log densities, of the shape of `g`.
         """
         log_g = np.log(g)
-        return self.log_density(log_g, n) - log_g
+        return self.log_density(log_g, n, d) - log_g
 
-    def log_density(self, log_g: Numbers, n: float) -> Numbers:
+    def log_density(self, log_g: Numbers, n: float, d: int = 1) -> Numbers:
         """Return the log prior density of log g.
 
         Parameters
@@ -83,6 +88,8 @@ class Mixture(CoefficientPrior):
             Values.
         n : float
             Number of rows.
+        d : int, default 1
+            Number of columns of the model, on which some priors depend.
 
         Returns
         -------
@@ -90,6 +97,44 @@ class Mixture(CoefficientPrior):
             Log densities, of the shape of `log_g`.
         """
         return self._log_density(log_g, n)
+
+    def log_g_at(self, t: FloatArray, n: float, d: int) -> FloatArray:
+        """Return log g at values of the variable of integrals, which is log g itself.
+
+        Parameters
+        ----------
+        t : ndarray
+            Values.
+        n : float
+            Number of rows.
+        d : int
+            Number of columns of the model.
+
+        Returns
+        -------
+        ndarray
+            Values, of the shape of `t`.
+        """
+        return t
+
+    def density_at(self, t: FloatArray, n: float, d: int) -> FloatArray:
+        """Return the log prior density of the variable of integrals.
+
+        Parameters
+        ----------
+        t : ndarray
+            Values.
+        n : float
+            Number of rows.
+        d : int
+            Number of columns of the model.
+
+        Returns
+        -------
+        ndarray
+            Values, of the shape of `t`.
+        """
+        return np.asarray(self.log_density(t, n, d))
 
     def conditional(self, n: float) -> tuple[float, float, float]:
         """Return shape, power and unit of the prior as a mixture of gamma distributions of 1 / g.
@@ -129,7 +174,10 @@ class Mixture(CoefficientPrior):
         return UnknownG(zero, zero, zero, mixture=self)
 
     def _conditional(self, n: float) -> tuple[float, float, float]:
-        raise NotImplementedError
+        raise NotAvailableError(
+            f"Reversible jumps draw g from its full conditional distribution, which {type(self).__name__} "
+            "does not have in closed form. Fit with sampler='collapsed'."
+        )
 
     def _log_density(self, log_g: Numbers, n: float) -> Numbers:
         raise NotImplementedError

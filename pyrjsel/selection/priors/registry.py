@@ -4,12 +4,22 @@ from collections.abc import Mapping
 
 from pyrjsel.selection.priors.base import CoefficientPrior
 from pyrjsel.selection.priors.coefficients import GPrior, Normal
+from pyrjsel.selection.priors.confluent import CCH, BetaPrime, Intrinsic, Robust
 from pyrjsel.selection.priors.g_mixtures import HyperG, HyperGN, ZellnerSiow
 from pyrjsel.selection.priors.spike_slab import SpikeSlab
 
 # Priors supported by models with an error variance, and by models without.
-GAUSSIAN: tuple[type[CoefficientPrior], ...] = (GPrior, HyperG, HyperGN, ZellnerSiow, Normal, SpikeSlab)
-GENERALISED: tuple[type[CoefficientPrior], ...] = (GPrior, HyperG, HyperGN, ZellnerSiow, Normal)
+MIXTURES: tuple[type[CoefficientPrior], ...] = (
+    HyperG,
+    HyperGN,
+    ZellnerSiow,
+    Robust,
+    Intrinsic,
+    BetaPrime,
+    CCH,
+)
+GAUSSIAN: tuple[type[CoefficientPrior], ...] = (GPrior, *MIXTURES, Normal, SpikeSlab)
+GENERALISED: tuple[type[CoefficientPrior], ...] = (GPrior, *MIXTURES, Normal)
 
 # All priors, by their names in files and on the command line.
 COEF_PRIORS: Mapping[str, type[CoefficientPrior]] = {

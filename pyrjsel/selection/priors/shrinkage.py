@@ -19,7 +19,7 @@ from numpy.polynomial import chebyshev
 from pyrjsel._once import kept_property
 from pyrjsel._typing import FloatArray
 from pyrjsel.distributions.quadrature import draw, find_nodes
-from pyrjsel.selection.priors.base import DensityOfG
+from pyrjsel.selection.priors.base import DistributionOfG
 
 # Range of log g with the mass of every posterior of g to double precision: densities of log g decay at least
 # as g on the left, and as g^(-1/2) on the right of n / (1 - R^2).
@@ -61,7 +61,7 @@ class Shrinkage:
 
     Parameters
     ----------
-    prior : DensityOfG
+    prior : DistributionOfG
         The prior on g.
     n : float
         Number of rows, on which priors may depend.
@@ -71,14 +71,15 @@ class Shrinkage:
         Smallest 1 - R^2 in the range of interpolants.
     """
 
-    prior: DensityOfG
+    prior: DistributionOfG
     n: float
     nu: float
     least: float = PERFECT
 
-    def log_weight(self, log_g: FloatArray, d: int, odds: FloatArray) -> FloatArray:
-        """Return the log integrand over log g, times (1 - R^2)^(nu/2), at odds of R^2 (broadcast)."""
-        base = self.prior.log_density(log_g, self.n) - 0.5 * d * np.logaddexp(0.0, log_g)
+    def log_weight(self, t: FloatArray, d: int, odds: FloatArray) -> FloatArray:
+        """Return the log integrand over t, times (1 - R^2)^(nu/2), at odds of R^2 (broadcast)."""
+        log_g = self.prior.log_g_at(t, self.n, d)
+        base = self.prior.density_at(t, self.n, d) - 0.5 * d * np.logaddexp(0.0, log_g)
         rest = 1.0 / (1.0 + odds)
         share = odds * rest
         part = share / (1.0 + np.exp(log_g) * rest)
@@ -91,10 +92,8 @@ class Shrinkage:
         return min(STEP, NARROW / float(np.sqrt(0.5 * d + 1.0)))
 
     def _nodes(self, d: int, odds: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """Return nodes (k,) of log g and log integrands (m, k), for odds (m,)."""
-        return find_nodes(
-            lambda log_g: self.log_weight(log_g, d, odds[:, None]), LOWEST, HIGHEST, self._step(d)
-        )
+        """Return nodes (k,) of t and log integrands (m, k), for odds (m,)."""
+        return find_nodes(lambda t: self.log_weight(t, d, odds[:, None]), LOWEST, HIGHEST, self._step(d))
 
     def posterior(self, d: int, r2: float) -> tuple[FloatArray, FloatArray]:
         """Return nodes of log g and their posterior probabilities, (k,): a quadrature rule.
@@ -113,7 +112,7 @@ class Shrinkage:
         """
         nodes, value = self._nodes(d, np.array([r2 / (1.0 - r2)]))
         weight = np.exp(value[0] - value[0].max())
-        return nodes, weight / weight.sum()
+        return self.prior.log_g_at(nodes, self.n, d), weight / weight.sum()
 
     def rule(self, d: int) -> tuple[FloatArray, FloatArray]:
         """Return nodes of the shrinkage factor and log weights for the prior and (1 + g)^(-d/2).
@@ -134,14 +133,15 @@ class Shrinkage:
         highest = np.log1p(0.5 * self.nu / max(self.least, PERFECT))
         odds = np.expm1(np.linspace(0.0, highest, 40)) / (0.5 * self.nu)
         nodes, _ = find_nodes(
-            lambda log_g: self.log_weight(log_g, d, odds[:, None]),
+            lambda t: self.log_weight(t, d, odds[:, None]),
             LOWEST,
             HIGHEST,
             2 * self._step(d),
             SHALLOW,
         )
-        base = self.prior.log_density(nodes, self.n) - 0.5 * d * np.logaddexp(0.0, nodes)
-        return 1.0 / (1.0 + np.exp(-nodes)), np.asarray(base)
+        log_g = self.prior.log_g_at(nodes, self.n, d)
+        base = self.prior.density_at(nodes, self.n, d) - 0.5 * d * np.logaddexp(0.0, log_g)
+        return 1.0 / (1.0 + np.exp(-log_g)), np.asarray(base)
 
     def integrals(self, d: int, odds: FloatArray) -> FloatArray:
         """Return log B + nu/2 log(1 - R^2), E[1 / (1 + g)] and E[1 / (1 + g)^2], (3, m), at odds (m,)."""
@@ -149,7 +149,7 @@ class Shrinkage:
         top = value.max(axis=1)
         weight = np.exp(value - top[:, None])
         total = weight.sum(axis=1)
-        left = 1.0 / (1.0 + np.exp(nodes))
+        left = 1.0 / (1.0 + np.exp(self.prior.log_g_at(nodes, self.n, d)))
         return np.stack(
             [top + np.log(total * self._step(d)), weight @ left / total, weight @ left**2 / total]
         )
@@ -214,8 +214,8 @@ class Shrinkage:
         """
         odds = np.array([r2 / (1.0 - r2)])
         nodes = self._nodes(d, odds)[0]
-        drawn = draw(lambda log_g: self.log_weight(log_g, d, odds)[None], nodes, size, rng)
-        return np.asarray(np.exp(drawn))
+        drawn = draw(lambda t: self.log_weight(t, d, odds)[None], nodes, size, rng)
+        return np.asarray(np.exp(self.prior.log_g_at(drawn, self.n, d)))
 
     @kept_property
     def _tables(self) -> dict[int, Panels]:

@@ -11,7 +11,7 @@ from pyrjsel.families._family cimport shift_t, working_t
 
 cdef enum:
     G_PER_UNIT = 16              # nodes of log g per unit, from LOWEST_G
-    G_NODES = 1601
+    G_NODES = 1921
 
 cdef double LOWEST_G
 
@@ -34,7 +34,9 @@ cdef struct problem_t:
     double intercept             # start of mode searches
     const double* penalty        # (n_columns)
     const int* term_start        # (n_terms + 1): columns of term j
-    const double* log_prior_g    # (G_NODES): log density of log g; NULL if g is known
+    const double* log_prior_g    # (1 or n_columns, G_NODES): log density of t at the grid; NULL if g is known
+    const double* log_g          # the same: log g there
+    int g_stride                 # G_NODES if rows are for numbers of columns, 0 for one row
     int typical_g                # node of a typical log g, a multiple of G_PER_UNIT
     double scale                 # factor of precision, shift and penalty; 1
     double log_constant          # constant of log f per column; -log(2 pi) / 2
@@ -43,10 +45,6 @@ cdef struct problem_t:
 cdef class Problem:
     cdef problem_t c
     cdef object arrays
-
-cdef inline double log_g_of(int node) noexcept nogil:
-    """Return log g at a node."""
-    return -20.0 + node / 16.0
 
 cdef int model_columns(const problem_t* p, const unsigned char* gamma, int* cols) noexcept nogil
 cdef void linear_predictor(const problem_t* p, int d, const int* cols, const double* b,

@@ -27,5 +27,6 @@ class Problem:
         log_weights: FloatArray | None = None,
         intercept: float = 0.0,
         log_prior_g: FloatArray | None = None,
+        log_g: FloatArray | None = None,
         typical_g: float = 0.0,
     ) -> None: ...

@@ -10,11 +10,13 @@ from pyrjsel._core._vecmath cimport axpy, dot, weighted_gram
 from pyrjsel.families._family cimport Passes
 
 
-cdef double LOWEST_G = -20.0
+# Densities of t decay at least as exp(t / 2) on the left, and posterior ones on the right of log n as
+# exp(-t / 2): the grid to 80 has all but e^-20 of the mass.
+cdef double LOWEST_G = -40.0
 
 
 def grid_of_g():
-    """Return the nodes of log g, (G_NODES,)."""
+    """Return the nodes of t, log g or that of its difference from the smallest g, (G_NODES,)."""
     return LOWEST_G + np.arange(G_NODES) / G_PER_UNIT
 
 
@@ -43,8 +45,9 @@ cdef class Problem:
     rank_tol : float
     intercept : float
         Start of mode searches.
-    log_prior_g : float64 array (G_NODES,) or None
-        Log prior density of log g at the nodes of the grid, under a mixture of g-priors.
+    log_prior_g, log_g : float64 arrays (1 or D + 1, G_NODES) or None
+        Log prior density of t at the nodes of the grid, and log g, under a mixture of g-priors; if it depends
+        on the number of columns, one row for each.
     typical_g : float
         A typical log g.
     """
@@ -53,16 +56,19 @@ cdef class Problem:
                  const double[::1] offset, const int[::1] term_start, const double[:, ::1] precision,
                  const double[::1] shift, const double[::1] penalty, Passes family not None, bint flat,
                  double rank_tol, const double[::1] log_weights=None, double intercept=0.0,
-                 const double[::1] log_prior_g=None, double typical_g=0.0):
+                 const double[:, ::1] log_prior_g=None, const double[:, ::1] log_g=None,
+                 double typical_g=0.0):
         cdef Py_ssize_t n = columns.shape[1], m = columns.shape[0]
         if n == 0 or m == 0 or wy.shape[0] != n or offset.shape[0] != n or precision.shape[0] != m \
                 or precision.shape[1] != m or shift.shape[0] != m or penalty.shape[0] != m \
                 or term_start[term_start.shape[0] - 1] != m or (w is not None and w.shape[0] != n) \
                 or (log_weights is not None and log_weights.shape[0] != m) \
-                or (log_prior_g is not None and log_prior_g.shape[0] != G_NODES):
+                or (log_prior_g is not None and (
+                    log_g is None or log_prior_g.shape[0] not in (1, m) or log_prior_g.shape[1] != G_NODES
+                    or log_g.shape[0] != log_prior_g.shape[0] or log_g.shape[1] != G_NODES)):
             raise ValueError("the arrays of a problem do not fit together")
         self.arrays = (columns, wy, w, offset, term_start, precision, shift, penalty, log_weights,
-                       log_prior_g)
+                       log_prior_g, log_g)
         self.c.n = n
         self.c.n_columns = m
         self.c.n_terms = term_start.shape[0] - 1
@@ -79,7 +85,9 @@ cdef class Problem:
         self.c.shift = &shift[0]
         self.c.penalty = &penalty[0]
         self.c.term_start = &term_start[0]
-        self.c.log_prior_g = &log_prior_g[0] if log_prior_g is not None else NULL
+        self.c.log_prior_g = &log_prior_g[0, 0] if log_prior_g is not None else NULL
+        self.c.log_g = &log_g[0, 0] if log_prior_g is not None else NULL
+        self.c.g_stride = G_NODES if log_prior_g is not None and log_prior_g.shape[0] > 1 else 0
         self.c.typical_g = G_PER_UNIT * int(round(min(max(typical_g - LOWEST_G, 0.0), G_NODES // G_PER_UNIT)))
         self.c.scale = 1.0
         self.c.log_constant = -HALF_LOG_2PI

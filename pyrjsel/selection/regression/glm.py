@@ -233,7 +233,7 @@ class Regression(TermColumns):
     @kept_property
     def compiled(self) -> Problem:
         """The same arrays for compiled loops."""
-        w, mixture, n = self.weights, self.prior.mixture, self.prior.total_weight
+        w = self.weights
         return Problem(
             columns=self.columns,
             wy=self.y if w is None else w * self.y,
@@ -248,9 +248,22 @@ class Regression(TermColumns):
             log_weights=self.prior.log_weights,
             intercept=self.family.intercept(self.y, self.offset, np.ones(self.y.size) if w is None else w),
             rank_tol=self.prior.rank_tol,
-            log_prior_g=None if mixture is None else np.asarray(mixture.log_density(grid_of_g(), n)),
             typical_g=self.prior.typical_log_g,
+            **self._grid_of_g(),
         )
+
+    def _grid_of_g(self) -> dict[str, FloatArray]:
+        """Return the prior of g on the grid of compiled loops; empty if g is known."""
+        prior, t = self.prior.mixture, grid_of_g()
+        if prior is None:
+            return {}
+        # A row for each number of columns besides the intercept; that for none is not used.
+        sizes = [max(d, 1) for d in range(self.n_columns if prior.by_size else 1)]
+        n = self.prior.total_weight
+        return {
+            "log_prior_g": np.stack([prior.density_at(t, n, d) for d in sizes]),
+            "log_g": np.stack([prior.log_g_at(t, n, d) for d in sizes]),
+        }
 
     def first(self) -> tuple["Regression", FloatArray]:
         """Return the regression for starting modes of chains, and the other parameters of states."""

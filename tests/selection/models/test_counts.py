@@ -97,7 +97,9 @@ def test_bad_input_is_refused_by_name(wards, name):
 
 
 def test_a_prior_of_another_kind_is_refused(wards):
-    message = r"'coef_prior' parameter of PoissonSelection must be a GPrior or Normal.*Got 'g' instead"
+    message = (
+        r"'coef_prior' parameter of PoissonSelection must be a GPrior, HyperG, .* or Normal.*Got 'g' instead"
+    )
     with pytest.raises(rj.ParameterError, match=message):
         rj.poisson("cases ~ age", wards, coef_prior="g")
     with pytest.raises(rj.UnknownNameError, match="'gibbs'"):

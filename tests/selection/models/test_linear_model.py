@@ -297,10 +297,10 @@ class TestParameters:
         with pytest.raises(rj.ParameterError, match="'intercept' parameter of Normal"):
             rj.linear("y ~ x", FRAME, coef_prior=rj.Normal(1.0, intercept=rj.Normal(2.0)))
 
-    def test_mixtures_are_for_gaussian_models(self):
+    def test_spikes_are_for_gaussian_models(self):
         binary = FRAME.assign(y=(FRAME["y"] > FRAME["y"].median()).astype(int))
         with pytest.raises(rj.ParameterError, match="'coef_prior' parameter of LogitSelection"):
-            rj.logit("y ~ x", binary, coef_prior=rj.HyperG(3))
+            rj.logit("y ~ x", binary, coef_prior=rj.SpikeSlab(0.1, 10))
         with pytest.raises(rj.ParameterError, match=r"'coef_prior' parameter of LinearSelection.*HyperG"):
             rj.linear("y ~ x", FRAME, coef_prior=3)
 

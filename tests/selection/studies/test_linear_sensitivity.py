@@ -117,8 +117,10 @@ def test_mixtures_beside_model_priors():
 
 
 def test_priors_of_other_families_are_named():
-    with pytest.raises(rj.ParameterError, match=r"^Prior mixed: The 'coef_prior'.*LogitSelection"):
-        rj.logit("low ~ age", rj.datasets.birthwt().data).sensitivity({"mixed": rj.HyperG(3)}, rng=1)
+    with pytest.raises(rj.ParameterError, match=r"^Prior spikes: The 'coef_prior'.*LogitSelection"):
+        rj.logit("low ~ age", rj.datasets.birthwt().data).sensitivity(
+            {"spikes": rj.SpikeSlab(0.1, 10)}, rng=1
+        )
     joint = {"joint": rj.GPrior(3.0, intercept="joint")}
     with pytest.raises(rj.ParameterError, match=r"^Prior joint: The 'intercept' parameter of GPrior"):
         model_of().sensitivity(joint, rng=1)

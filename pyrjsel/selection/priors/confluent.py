@@ -1,0 +1,336 @@
+"""Mixtures of g-priors from the truncated compound confluent hypergeometric family.
+
+Their densities are products of powers of u = 1 / (1 + g), of 1 - u and of linear functions of u, times an
+exponential (Li and Clyde 2018). All but the first depend on the size of the model.
+"""
+
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import ClassVar
+
+import numpy as np
+from scipy.special import logsumexp
+
+from pyrjsel._errors import ParameterError
+from pyrjsel._typing import FloatArray
+from pyrjsel._validate import check_real
+from pyrjsel.selection.priors.base import Columns, CompiledPrior, GaussianPrior
+from pyrjsel.selection.priors.g_mixtures import Mixture, Numbers
+
+# Nodes for normalising constants: densities of t decay at least as exp(t / 2) on the left and as exp(-t / 10)
+# on the right.
+NODES = np.arange(-160.0, 400.0, 0.05)
+
+
+class Confluent(Mixture):
+    """Base of the family: a density of u, and the smallest g, which may depend on n and d."""
+
+    def least(self, n: float, d: int) -> float:
+        """Return the smallest possible g.
+
+        Parameters
+        ----------
+        n : float
+            Number of rows.
+        d : int
+            Number of columns of the model.
+
+        Returns
+        -------
+        float
+            0 unless the prior is truncated.
+        """
+        return 0.0
+
+    def log_density(self, log_g: Numbers, n: float, d: int = 1) -> Numbers:
+        """Return the log prior density of log g.
+
+        Parameters
+        ----------
+        log_g : float or ndarray
+            Values.
+        n : float
+            Number of rows.
+        d : int, default 1
+            Number of columns of the model.
+
+        Returns
+        -------
+        float or ndarray
+            Log densities, of the shape of `log_g`; -inf below the smallest g.
+        """
+        low = self.least(n, d)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            t = np.log(np.exp(log_g) - low) if low > 0 else np.asarray(log_g)
+            found = self.density_at(t, n, d) - t + log_g
+        out = np.where(np.isnan(t) | (t == -np.inf), -np.inf, found)
+        return float(out) if out.ndim == 0 else out
+
+    def log_g_at(self, t: FloatArray, n: float, d: int) -> FloatArray:
+        """Return log g at values of ``t = log(g - least)``.
+
+        Parameters
+        ----------
+        t : ndarray
+            Values.
+        n : float
+            Number of rows.
+        d : int
+            Number of columns of the model.
+
+        Returns
+        -------
+        ndarray
+            Values, of the shape of `t`.
+        """
+        low = self.least(n, d)
+        return np.logaddexp(np.log(low), t) if low > 0 else t
+
+    def density_at(self, t: FloatArray, n: float, d: int) -> FloatArray:
+        """Return the log prior density of ``t = log(g - least)``.
+
+        Parameters
+        ----------
+        t : ndarray
+            Values.
+        n : float
+            Number of rows.
+        d : int
+            Number of columns of the model.
+
+        Returns
+        -------
+        ndarray
+            Values, of the shape of `t`.
+        """
+        return self._kernel(np.asarray(t, dtype=float), n, d) - _log_total(self, n, d)
+
+    def _kernel(self, t: FloatArray, n: float, d: int) -> FloatArray:
+        """Return the log density of t up to a constant: that of u, times u^2 dg/dt = u^2 e^t."""
+        log_g = self.log_g_at(t, n, d)
+        log_u = -np.logaddexp(0.0, log_g)
+        return np.asarray(self._of_u(log_u, log_g + log_u, t + log_u, n, d) + 2.0 * log_u + t)
+
+    def _of_u(
+        self, log_u: FloatArray, log_rest: FloatArray, log_above: FloatArray, n: float, d: int
+    ) -> FloatArray:
+        """Return the log density of u up to a constant, from log u, log(1 - u) and log(u (g - least))."""
+        raise NotImplementedError
+
+
+@lru_cache(maxsize=4096)
+def _log_total(prior: Confluent, n: float, d: int) -> float:
+    return float(logsumexp(prior._kernel(NODES, n, d)) + np.log(NODES[1] - NODES[0]))
+
+
+@dataclass(frozen=True)
+class CCH(Confluent):
+    """The compound confluent hypergeometric prior, ``p(u) ~ u^(a/2 - 1) (1 - u)^(b/2 - 1) exp(-s u / 2)``.
+
+    u = 1 / (1 + g) is one minus the shrinkage factor [1]_; ``CCH(1, 2, 0)`` is ``HyperG(3)``.
+
+    Parameters
+    ----------
+    a, b : float
+        Parameters of at least 0.2 and 1: small values of `a` favour a large g, and small values of `b` a
+        small one.
+    s : float, default 0
+        Rate; larger values favour a larger g.
+
+    References
+    ----------
+    .. [1] Li and Clyde (2018), "Mixtures of g-priors in generalized linear models", JASA 113, 1828-1845.
+
+    Examples
+    --------
+    >>> import pyrjsel as rj
+    >>> rj.CCH(0.5, 100)
+    CCH(a=0.5, b=100, s=0.0)
+    """
+
+    a: float
+    b: float
+    s: float = 0.0
+
+    def __post_init__(self) -> None:
+        # Densities of log g decay as exp(b t / 2) and exp(-a t / 2): the ranges of integrals cover these.
+        check_real(self.a, "a", low=0.2)
+        check_real(self.b, "b", low=1)
+        check_real(self.s, "s", low=0)
+
+    def _of_u(
+        self, log_u: FloatArray, log_rest: FloatArray, log_above: FloatArray, n: float, d: int
+    ) -> FloatArray:
+        powers = (0.5 * self.a - 1.0) * log_u + (0.5 * self.b - 1.0) * log_rest
+        return powers - 0.5 * self.s * np.exp(log_u)
+
+
+@dataclass(frozen=True)
+class Robust(Confluent):
+    """The robust prior of Bayarri et al. [1]_, ``p(u) ~ u^(-1/2)`` on ``0 < u < (d + 1) / (n + 1)``.
+
+    u is 1 / (1 + g), d the number of columns of the model besides the intercept and n the number of rows: g
+    is at least ``(n + 1) / (d + 1) - 1``.
+
+    References
+    ----------
+    .. [1] Bayarri, Berger, Forte and Garcia-Donato (2012), "Criteria for Bayesian model choice with
+       application to variable selection", Annals of Statistics 40, 1550-1577.
+
+    Examples
+    --------
+    >>> import pyrjsel as rj
+    >>> rj.Robust().least(n=99, d=4)
+    19.0
+    """
+
+    by_size: ClassVar[bool] = True
+
+    def least(self, n: float, d: int) -> float:
+        """Return the smallest possible g.
+
+        Parameters
+        ----------
+        n : float
+            Number of rows.
+        d : int
+            Number of columns of the model.
+
+        Returns
+        -------
+        float
+            Least g in a model of this size.
+        """
+        return max((n + 1.0) / (d + 1.0) - 1.0, 0.0)
+
+    def _of_u(
+        self, log_u: FloatArray, log_rest: FloatArray, log_above: FloatArray, n: float, d: int
+    ) -> FloatArray:
+        return -0.5 * log_u
+
+
+@dataclass(frozen=True)
+class Intrinsic(Confluent):
+    """The intrinsic prior of Womack, Leon-Novelo and Casella [1]_ as a mixture of g-priors.
+
+    With u = 1 / (1 + g), ``p(u) ~ u^(-1/2) (1 - v u)^(-1/2) / (k + (1 - k) v u)`` on ``0 < u < 1 / v``, where
+    ``v = (n + d + 1) / (d + 1)``, ``k = (n + d + 1) / n``, d is the number of columns of the model besides
+    the intercept and n the number of rows [2]_.
+
+    References
+    ----------
+    .. [1] Womack, Leon-Novelo and Casella (2014), "Inference from intrinsic Bayes procedures under model
+       selection and uncertainty", JASA 109, 1040-1053.
+    .. [2] Li and Clyde (2018), "Mixtures of g-priors in generalized linear models", JASA 113, 1828-1845.
+
+    Examples
+    --------
+    >>> import pyrjsel as rj
+    >>> rj.Intrinsic()
+    Intrinsic()
+    """
+
+    by_size: ClassVar[bool] = True
+
+    def least(self, n: float, d: int) -> float:
+        """Return the smallest possible g.
+
+        Parameters
+        ----------
+        n : float
+            Number of rows.
+        d : int
+            Number of columns of the model.
+
+        Returns
+        -------
+        float
+            Least g in a model of this size.
+        """
+        return n / (d + 1.0)
+
+    def _of_u(
+        self, log_u: FloatArray, log_rest: FloatArray, log_above: FloatArray, n: float, d: int
+    ) -> FloatArray:
+        v, k = (n + d + 1.0) / (d + 1.0), (n + d + 1.0) / n
+        # 1 - v u = u (g - least), accurate at both ends.
+        return -0.5 * log_u - 0.5 * log_above - np.log(k + (1.0 - k) * v * np.exp(log_u))
+
+
+@dataclass(frozen=True)
+class BetaPrime(Confluent):
+    """The beta-prime prior of Maruyama and George [1]_, ``p(u) ~ u^(-3/4) (1 - u)^((n - d - 1.5) / 2 - 1)``.
+
+    u is 1 / (1 + g), d the number of columns of the model besides the intercept and n the number of rows,
+    which must exceed that of all columns by at least four.
+
+    References
+    ----------
+    .. [1] Maruyama and George (2011), "Fully Bayes factors with a generalized g-prior", Annals of Statistics
+       39, 2740-2765.
+
+    Examples
+    --------
+    >>> import pyrjsel as rj
+    >>> rj.BetaPrime()
+    BetaPrime()
+    """
+
+    by_size: ClassVar[bool] = True
+
+    def compile(self, columns: Columns) -> CompiledPrior:
+        """Return the prior on the internal scale.
+
+        Parameters
+        ----------
+        columns : Columns
+            Moments of the columns.
+
+        Returns
+        -------
+        CompiledPrior
+            Prior for centred and scaled columns, at g = 1.
+
+        Raises
+        ------
+        ParameterError
+            If there are too few rows.
+        """
+        _check_rows(columns.total_weight, columns.mean.size)
+        return super().compile(columns)
+
+    def compile_gaussian(self, scale: FloatArray, n: int) -> GaussianPrior:
+        """Return the prior of a gaussian model on the internal scale.
+
+        Parameters
+        ----------
+        scale : ndarray (D,)
+            Standard deviations of the columns.
+        n : int
+            Number of rows of positive weight.
+
+        Returns
+        -------
+        GaussianPrior
+            Prior for centred and scaled columns.
+
+        Raises
+        ------
+        ParameterError
+            If there are too few rows.
+        """
+        _check_rows(n, scale.size)
+        return super().compile_gaussian(scale, n)
+
+    def _of_u(
+        self, log_u: FloatArray, log_rest: FloatArray, log_above: FloatArray, n: float, d: int
+    ) -> FloatArray:
+        return -0.75 * log_u + (0.5 * (n - d - 1.5) - 1.0) * log_rest
+
+
+def _check_rows(n: float, columns: int) -> None:
+    if n - columns < 4:
+        raise ParameterError(
+            "The 'coef_prior' parameter must be another prior than BetaPrime() unless there are at least "
+            f"four rows more than columns. Got {n:g} rows and {columns} columns."
+        )
