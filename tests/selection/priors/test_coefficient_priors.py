@@ -6,6 +6,7 @@ import pytest
 import pyrjsel as rj
 from pyrjsel.selection.models.registry import CLASSES, MODELS
 from pyrjsel.selection.priors.base import Columns
+from pyrjsel.selection.priors.confluent import Confluent
 from pyrjsel.selection.priors.registry import COEF_PRIORS, GAUSSIAN, GENERALISED
 
 # (sigma^2 in the state of Gibbs samplers, integrals behind marginal likelihoods, sigma^2 needed for closed
@@ -17,6 +18,10 @@ ANSWERS = {
     rj.HyperG(3): (False, True, False, True),
     rj.HyperGN(3): (False, True, False, True),
     rj.ZellnerSiow(): (False, True, False, True),
+    rj.Robust(): (False, True, False, True),
+    rj.Intrinsic(): (False, True, False, True),
+    rj.BetaPrime(): (False, True, False, True),
+    rj.CCH(0.5, 100): (False, True, False, True),
     rj.SpikeSlab(0.1, 10, scaled=True): (True, False, False, False),
     rj.SpikeSlab(0.1, 10): (True, True, False, False),
 }
@@ -34,6 +39,10 @@ def test_gaussian_forms(prior):
     answers = (form.in_state, form.quadrature, form.given_variance, form.rank_tol > 0)
     assert answers == ANSWERS[prior]
     assert (form.ratio is not None) == isinstance(prior, rj.SpikeSlab)
+    if isinstance(prior, Confluent):
+        with pytest.raises(rj.NotAvailableError, match=f"{type(prior).__name__}.*sampler='collapsed'"):
+            form.conditional(20.0)
+        return
     # Where g is in the state of a chain, how it is drawn is known, and it starts at a number.
     assert (form.conditional(20.0) is not None) == (form.log_g(20.0) > 0)
 
