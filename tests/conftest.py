@@ -2,6 +2,7 @@
 
 import os
 import random
+import signal
 import sys
 from pathlib import Path
 
@@ -15,6 +16,8 @@ for _pattern in ("support", "*/support", "*/reference"):
 
 # Before anything imports matplotlib: tests draw without a display.
 os.environ["MPLBACKEND"] = "Agg"
+# A shell ignores Ctrl-C in what it starts in the background, and so would the runs that tests interrupt.
+signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 def pytest_collection_modifyitems(items):
