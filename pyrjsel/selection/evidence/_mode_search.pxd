@@ -8,6 +8,8 @@ cdef enum:
     NOT_CONVERGED = 2
     NO_MAXIMUM = 3              # the likelihood has no finite maximum, and the prior needs it
 
+cdef double log_g_of(const problem_t* p, int m, int at) noexcept nogil
+
 cdef class ModeSearch:
     cdef Problem problem
     cdef problem_t own          # the problem, with the scale of the prior at one node of log g

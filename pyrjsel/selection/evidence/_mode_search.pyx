@@ -59,7 +59,7 @@ cdef double LEAST_G = 1e-9
 cdef double ML_GAIN = 1e-9
 
 
-cdef inline double log_g_of(const problem_t* p, int m, int at) noexcept nogil:
+cdef double log_g_of(const problem_t* p, int m, int at) noexcept nogil:
     """Log g at a node, in models of m columns with a proper prior."""
     return p.log_g[<Py_ssize_t> m * p.g_stride + at]
 

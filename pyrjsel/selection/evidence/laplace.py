@@ -531,31 +531,41 @@ class MarginalLikelihood:
         """
         self.mode(gamma)
         self.check_mode()
-        log_marginal, columns, weights = (
-            self.finder.log_marginal,
-            self.finder.columns,
-            self.finder.node_weights,
+        found = Integral(
+            self.finder.log_marginal, np.nan, self.finder.columns, self._approximate_moments(), None, None
         )
-        if weights.size == 0:
-            moments = self._normal_moments()
-        else:
-            moments = np.zeros((3, columns.size))
-            for k, weight in enumerate(weights.tolist()):
-                self.finder.visit(k)
-                moments += weight * self._normal_moments()
-        if self.at_maxima:
-            return Integral(log_marginal, 0.0, columns, moments, None, None, largest=0.0, effective=np.inf)
-        return Integral(log_marginal, np.nan, columns, moments, None, None)
+        return replace(found, variance=0.0, largest=0.0, effective=np.inf) if self.at_maxima else found
 
-    def _normal_moments(self) -> FloatArray:
-        """Return moments (3, d) of the normal posterior at the present mode, as in :class:`Integral`."""
+    def _approximate_moments(self) -> FloatArray:
+        """Return moments (3, d) of the normal posterior at the mode, or of its mixture over g."""
+        weight = self.finder.node_weights
+        if weight.size == 0:
+            mean, variance = (row[None] for row in self._normal())
+            weight = np.ones(1)
+        elif self.at_maxima:
+            # Means and variances at one expansion are affine functions of the shrinkage factor.
+            shrink = self.finder.node_shrinkage
+            share = (shrink - shrink[0]) / (shrink[-1] - shrink[0]) if shrink.size > 1 else shrink
+            first, last = self._normal_given(0), self._normal_given(shrink.size - 1)
+            mean, variance = (a + share[:, None] * (b - a) for a, b in zip(first, last, strict=True))
+        else:
+            both = np.array([self._normal_given(k) for k in range(weight.size)])
+            mean, variance = both[:, 0], both[:, 1]
+        return weight @ np.stack([mean, mean**2 + variance, ndtr(mean / np.sqrt(variance))])
+
+    def _normal_given(self, node: int) -> FloatArray:
+        """Return means and variances (2, d) of the approximate posterior given a node of log g."""
+        self.finder.visit(node)
+        return self._normal()
+
+    def _normal(self) -> FloatArray:
+        """Return means and variances (2, d) of the normal posterior at the present mode."""
         finder, columns = self.finder, self.finder.columns
         half = solve_triangular(finder.factor, np.eye(columns.size), lower=True)
         to_raw = np.eye(columns.size)
         to_raw[0] -= self.regression.raw_shift[columns]
         mean = to_raw @ finder.at
-        variance = np.sum((half @ to_raw.T) ** 2, axis=0)
-        return np.stack([mean, mean**2 + variance, ndtr(mean / np.sqrt(variance))])
+        return np.stack([mean, np.sum((half @ to_raw.T) ** 2, axis=0)])
 
     def sample(
         self, gamma: np.ndarray, size: int, rng: np.random.Generator
