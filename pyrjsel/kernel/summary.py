@@ -10,7 +10,7 @@ from pyrjsel.kernel.samplers.mcmc import ChainRun
 from pyrjsel.kernel.samplers.smc import FilterRun
 from pyrjsel.kernel.tables import KernelTables
 from pyrjsel.report import dropped_note
-from pyrjsel.results import Description, chain_facts
+from pyrjsel.results import Description, Facts, chain_facts, row_facts
 
 # Probabilities of numbers of kernels that are shown.
 SMALL = 0.005
@@ -20,25 +20,26 @@ def describe(results: KernelTables) -> Description:
     """Return what was fitted and how, and notes."""
     model, run, sigma = results.model, results.run, results.sigma
     settings = run.settings
-    info = [
-        *_data_facts(model, results.nobs, [results.width]),
-        ("Mean number", f"{results.mean_kernels:.2f}"),
-        ("Noise sd", f"{sigma['mean']:.4g} ({sigma['ci_lower']:.4g} to {sigma['ci_upper']:.4g})"),
-        ("Prior of noise", variance_text(model, "noise")),
-        ("Prior of coefficients", variance_text(model, "coef")),
-    ]
+    info = [*_facts(model, results.nobs, [results.width]), ("Sampler", results.sampler)]
     if isinstance(run, FilterRun):
-        error = results.log_evidence_se
         info += [
-            ("Log evidence", f"{results.log_evidence:.2f}" + ("" if np.isnan(error) else f" ({error:.2f})")),
-            ("Sampler", f"smc, {settings.particles:,} particles"),
+            ("Particles", f"{settings.particles:,}"),
             ("Rejuvenation", f"{settings.rejuvenate} moves a row"),
             ("Row order", run.row_order),
         ]
         if len(run.states) > 1:
             info.append(("Runs", str(len(run.states))))
     else:
-        info += [("Sampler", "mcmc"), *chain_facts(run.fit, run.draws.k.shape)]
+        info += chain_facts(run.fit, run.draws.k.shape)
+    info += [
+        ("Sigma, 95 % interval", f"{sigma['mean']:.4g} ({sigma['ci_lower']:.4g}, {sigma['ci_upper']:.4g})"),
+        ("Posterior size", f"{results.mean_kernels:.2f} kernels"),
+    ]
+    if isinstance(run, FilterRun):
+        error = results.log_evidence_se
+        info.append(
+            ("Log evidence", f"{results.log_evidence:.2f}" + ("" if np.isnan(error) else f" ({error:.2f})"))
+        )
     info.append(run.run_time.fact(run.seconds))
     notes = list(run.notes)
     if model.data.n_dropped:
@@ -46,26 +47,22 @@ def describe(results: KernelTables) -> Description:
     return Description(info, notes)
 
 
-def _data_facts(model: KernelModel, nobs: int, widths: Sequence[float]) -> list[tuple[str, str]]:
-    rows = f"{nobs:,}" + (f" ({model.data.n_dropped:,} dropped)" if model.data.n_dropped else "")
+def model_facts(model: KernelModel) -> Facts:
+    """Return (label, value) pairs on a model: data, kernels and priors."""
+    return _facts(model, model.nobs, model.widths)
+
+
+def _facts(model: KernelModel, nobs: int, widths: Sequence[float]) -> Facts:
     convention = " (exp(-d^2/w^2))" if model.convention == "w2" else ""
     several = ", ".join(f"{width:g}" for width in widths)
     settings = model.settings
     return [
-        ("Response", model.design.response),
-        ("Observations", rows),
+        *row_facts(model.design.response, nobs, model.data.n_dropped),
         ("Inputs", f"{len(model.design.column_names)}" + (", standardised" if model.standardize else "")),
         ("Kernel", f"{model.kernels[0].name}, width {several}{convention}"),
-        ("Prior of their number", f"Poisson({settings.mean_kernels:g}), at most {settings.max_kernels}"),
-    ]
-
-
-def model_facts(model: KernelModel) -> list[tuple[str, str]]:
-    """Return (label, value) pairs on a model: data, kernels and priors."""
-    return [
-        *_data_facts(model, model.nobs, model.widths),
-        ("Prior of noise", variance_text(model, "noise")),
-        ("Prior of coefficients", variance_text(model, "coef")),
+        ("Coefficient prior", variance_text(model, "coef")),
+        ("Noise prior", variance_text(model, "noise")),
+        ("Model prior", f"Poisson({settings.mean_kernels:g}) kernels, at most {settings.max_kernels}"),
     ]
 
 

@@ -88,6 +88,8 @@ class MixtureResults(ModelSpaceResults[MixtureModel]):
 
     Attributes
     ----------
+    sampler : str
+        The sampler, ``"rjmcmc"``.
     components : int
         Number of kernels; of several the one of the largest log score.
 
@@ -114,6 +116,7 @@ class MixtureResults(ModelSpaceResults[MixtureModel]):
     _texts = TEXTS
     _file = (KIND, SCHEMA)
     _usual = USUAL
+    sampler = "rjmcmc"
     posterior: MixturePosterior
 
     def __init__(
@@ -132,7 +135,7 @@ class MixtureResults(ModelSpaceResults[MixtureModel]):
     # ------------------------------------------------------------------ what results over models have
 
     def _describe(self) -> Description:
-        return describe(self.model, self.posterior, self.components)
+        return describe(self.model, self.posterior, self.components, self.sampler)
 
     def _tables(self, top: int) -> list[tuple[Any, ...]]:
         found = super()._tables(top)

@@ -1,5 +1,7 @@
 """The facts and notes of a summary of mixture results."""
 
+from collections.abc import Sequence
+
 import numpy as np
 
 from pyrjsel._validate import listed
@@ -7,7 +9,15 @@ from pyrjsel.mixture.posterior import MixturePosterior
 from pyrjsel.mixture.protocols import MixtureModel
 from pyrjsel.model_space import count_models, space_facts
 from pyrjsel.report import repr_short
-from pyrjsel.results import Description, chain_facts, stuck_notes
+from pyrjsel.results import (
+    Description,
+    Facts,
+    chain_facts,
+    class_fact,
+    row_facts,
+    size_fact,
+    stuck_notes,
+)
 
 BACKGROUND_WORDS = {
     "gaussian": "gaussian: one normal distribution of all inputs",
@@ -19,56 +29,44 @@ TARGET_WORDS = {"labels": "labels given inputs", "joint": "labels and inputs"}
 FEW_ROWS = 2
 
 
-def describe(model: MixtureModel, posterior: MixturePosterior, components: int) -> Description:
+def describe(model: MixtureModel, posterior: MixturePosterior, components: int, sampler: str) -> Description:
     """Return what was fitted and how, and notes."""
     settings = posterior.settings
     info = [
-        *_data_facts(model),
-        *space_facts(model.space, count_models(model.space), "Inputs"),
-        ("Kernels", f"{components} (with rows: {posterior.occupied.mean():.2f} on average)"),
-        *_prior_facts(model),
-        ("Proposal", model.proposal),
+        *_facts(model, [components]),
+        ("Sampler", f"{sampler}, {model.proposal} proposals"),
         *chain_facts(settings, posterior.index.shape),
-        ("Posterior size", f"{posterior.inclusion.mean.sum():.2f} inputs"),
+        ("Components in use", f"{posterior.occupied.mean():.2f} on average"),
+        size_fact(posterior.inclusion.mean.sum(), model.prior_inclusion.expected_size, "inputs"),
         settings.run_time.fact(sum(posterior.seconds)),
     ]
     return Description(info, _notes(model, posterior))
 
 
-def model_facts(model: MixtureModel) -> list[tuple[str, str]]:
-    """Return (label, value) pairs on a model: data, constraints, kernels and priors."""
+def model_facts(model: MixtureModel) -> Facts:
+    """Return (label, value) pairs on a model: data, constraints, components and priors."""
+    return _facts(model, model.components)
+
+
+def _facts(model: MixtureModel, components: Sequence[int]) -> Facts:
+    joint = [("Background", BACKGROUND_WORDS[model.background])] if model.target == "joint" else []
     return [
         *_data_facts(model),
         *space_facts(model.space, count_models(model.space), "Inputs"),
-        ("Kernels", " or ".join(str(count) for count in model.components)),
-        *_prior_facts(model),
-    ]
-
-
-def _prior_facts(model: MixtureModel) -> list[tuple[str, str]]:
-    joint = [("Background", BACKGROUND_WORDS[model.background])] if model.target == "joint" else []
-    return [
+        ("Components", " or ".join(str(count) for count in components)),
         ("Target", TARGET_WORDS[model.target]),
         *joint,
-        ("Prior", repr(model.prior)),
+        ("Component prior", repr(model.prior)),
         ("Weight prior", f"{model.weight_prior:g}"),
         ("Model prior", repr_short(model.model_prior)),
     ]
 
 
-def _data_facts(model: MixtureModel) -> list[tuple[str, str]]:
+def _data_facts(model: MixtureModel) -> Facts:
     data = model.data
-    counts = np.bincount(data.y[data.y >= 0], minlength=len(model.classes))
-    rows = f"{data.n:,}"
-    aside = [
-        f"{count:,} {what}"
-        for count, what in ((data.n_unlabelled, "without label"), (data.n_dropped, "left out"))
-        if count
-    ]
     facts = [
-        ("Response", model.design.response),
-        ("Observations", rows + (f" ({', '.join(aside)})" if aside else "")),
-        ("Classes", listed([f"{name} ({n:,})" for name, n in zip(model.classes, counts, strict=True)])),
+        *row_facts(model.design.response, data.n, data.n_dropped, data.n_unlabelled),
+        class_fact(model.classes, data.y),
     ]
     gaps = int(np.isnan(data.X).sum())
     if gaps:

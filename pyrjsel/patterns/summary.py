@@ -10,7 +10,7 @@ from pyrjsel.patterns.priors import DEVIATION, FIRST_W, LAST_W
 from pyrjsel.patterns.protocols import PatternModel
 from pyrjsel.patterns.sampler import PatternPosterior
 from pyrjsel.report import dropped_note
-from pyrjsel.results import Description, chain_facts
+from pyrjsel.results import Description, Facts, chain_facts, class_fact, row_facts
 
 
 def describe(model: PatternModel, posterior: PatternPosterior) -> Description:
@@ -25,25 +25,19 @@ def describe(model: PatternModel, posterior: PatternPosterior) -> Description:
     return Description(facts, [*_notes(model), *posterior.notes])
 
 
-def model_facts(model: PatternModel) -> list[tuple[str, str]]:
+def model_facts(model: PatternModel) -> Facts:
     """Return (label, value) pairs on a model: data, patterns and priors."""
     groups = model.compression
-    shares = np.bincount(model.y, minlength=len(model.classes)) / model.nobs
-    rows = f"{model.nobs:,}" + (f" ({model.data.n_dropped:,} dropped)" if model.data.n_dropped else "")
     return [
-        ("Response", model.design.response),
-        ("Observations", rows),
-        (
-            "Classes",
-            listed([f"{name} ({share:.3f})" for name, share in zip(model.classes, shares, strict=True)]),
-        ),
+        *row_facts(model.design.response, model.nobs, model.data.n_dropped),
+        class_fact(model.classes, model.y),
         ("Features", str(model.features.n_features)),
         ("Patterns", f"{groups.kind}, order {model.order}"),
         ("Number of patterns", f"{model.n_patterns:,}"),
         ("Number of groups", f"{model.n_groups:,}" + ("" if groups.compressed else " (not compressed)")),
         ("Groups / patterns", f"{model.n_groups / model.n_patterns:.3f}"),
-        ("Prior", f"{model.prior.family}, sigma_0 = {np.exp(model.prior.log_sigma_0):.3g}"),
-        ("Prior of scales", scale_text(model)),
+        ("Coefficient prior", f"{model.prior.family}, sigma_0 = {np.exp(model.prior.log_sigma_0):.3g}"),
+        ("Scale prior", scale_text(model)),
     ]
 
 

@@ -2,9 +2,10 @@
 
 from pyrjsel.results.base import Description, Results
 from pyrjsel.results.classes import true_classes
+from pyrjsel.results.facts import Facts, chain_facts, class_fact, row_facts, size_fact
 from pyrjsel.results.model_space import TABLE_ROWS, ModelSpaceResults, stuck_notes
 from pyrjsel.results.protocols import FittedModel, ModelOverSpace, ModelPosterior
-from pyrjsel.results.sampled import RecordedRun, SampledResults, chain_facts
+from pyrjsel.results.sampled import RecordedRun, SampledResults
 from pyrjsel.results.saved import (
     constraints_from_plain,
     constraints_to_plain,
@@ -16,6 +17,7 @@ from pyrjsel.results.saved import (
 __all__ = [
     "TABLE_ROWS",
     "Description",
+    "Facts",
     "FittedModel",
     "ModelOverSpace",
     "ModelPosterior",
@@ -24,11 +26,14 @@ __all__ = [
     "Results",
     "SampledResults",
     "chain_facts",
+    "class_fact",
     "constraints_from_plain",
     "constraints_to_plain",
     "model_prior_from_plain",
     "options_from_plain",
     "pairs_from_plain",
+    "row_facts",
+    "size_fact",
     "stuck_notes",
     "true_classes",
 ]

@@ -147,11 +147,3 @@ class SampledResults(Results[Model]):
             If neither ArviZ nor arviz-base is installed.
         """
         return to_arviz(*self._arviz())
-
-
-def chain_facts(settings: FitSettings, shape: Sequence[int]) -> list[tuple[str, str]]:
-    """Return the facts of a summary about chains, from the shape (chains, draws, ...) of their draws."""
-    return [
-        ("Chains x draws", f"{shape[0]} x {shape[1]:,}"),
-        ("Burn-in, thinning", f"{settings.burn_in:,}, {settings.thin}"),
-    ]

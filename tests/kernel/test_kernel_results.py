@@ -281,7 +281,7 @@ def test_the_papers_weights_are_said_to_be_biased():
 
 def test_summary_and_repr(results):
     text = str(results.summary(top=3))
-    assert "smc, 60 particles" in text
+    assert {("Sampler", "smc"), ("Particles", "60")} <= set(results.summary().info)
     assert "gaussian, width 0.3" in text
     assert "Centres: the 3 most probable of" in text
     assert repr(results).startswith("<KernelResults of smc: 30 rows, ")

@@ -103,7 +103,7 @@ def test_rows_without_any_input(frame):
         model = make(gaps)
     assert model.nobs == 38
     results = fit(model)
-    assert "38 (2 left out)" in str(results.summary())
+    assert "38 (2 dropped)" in str(results.summary())
     # A new row without inputs has the class probabilities P, here 18 and 20 rows and the prior's 1 each.
     found = results.predict(gaps.loc[:0])
     assert found.index.tolist() == [0]

@@ -7,7 +7,7 @@ import numpy as np
 from pyrjsel._validate import listed
 from pyrjsel.model_space import count_models, space_facts
 from pyrjsel.report import dropped_note, repr_short
-from pyrjsel.results import Description, chain_facts, stuck_notes
+from pyrjsel.results import Description, Facts, chain_facts, row_facts, size_fact, stuck_notes
 from pyrjsel.selection.posterior import Moments, Posterior
 from pyrjsel.selection.protocols import SelectionModel
 from pyrjsel.selection.results.model_checks import text as dispersion_text
@@ -23,9 +23,7 @@ def describe(results: PosteriorTables) -> Description:
     """Return facts and notes."""
     model, posterior, settings = results.model, results.posterior, results.settings
     count = results.prior_inclusion.n_models if model._lacks_models else count_models(model.space)
-    info = [*_data_facts(model), *space_facts(model.space, count)]
-    info += [(name.capitalize(), repr_short(prior)) for name, prior in model._priors().items()]
-    info += [("Model prior", repr_short(model.model_prior)), ("Sampler", posterior.sampler)]
+    info = [*_model_facts(model, count), ("Sampler", posterior.sampler)]
     if posterior.draws is not None:
         info += chain_facts(settings, posterior.draws.model.shape)
     # After enumeration sigma is known only from draws, which would make the summary random.
@@ -36,34 +34,28 @@ def describe(results: PosteriorTables) -> Description:
         found = results.dispersion
         info.append(("Pearson chi2 / df", f"{found.ratio:.2f} ({found.df:,} df, best model)"))
     info += [
-        ("Posterior size", f"{posterior.inclusion.sum():.2f} terms{_prior_size(results)}"),
+        size_fact(posterior.inclusion.sum(), results.prior_inclusion.expected_size, "terms"),
         settings.run_time.fact(float(posterior.diagnostics["seconds"].to_numpy()[-1])),
     ]
     return Description(info, _notes(results))
 
 
-def _prior_size(results: PosteriorTables) -> str:
-    expected = results.prior_inclusion.expected_size
-    return "" if np.isnan(expected) else f" (prior {expected:.2f})"
-
-
-def model_facts(model: SelectionModel) -> list[tuple[str, str]]:
+def model_facts(model: SelectionModel) -> Facts:
     """Return (label, value) pairs on a model: data, constraints and priors."""
+    return _model_facts(model, count_models(model.space))
+
+
+def _model_facts(model: SelectionModel, count: int | None) -> Facts:
     priors = {**model._priors(), "model prior": model.model_prior}
     return [
         *_data_facts(model),
-        *space_facts(model.space, count_models(model.space)),
+        *space_facts(model.space, count),
         *((name.capitalize(), repr_short(prior)) for name, prior in priors.items()),
     ]
 
 
-def _data_facts(model: SelectionModel) -> list[tuple[str, str]]:
-    data = model.data
-    rows = f"{model.nobs:,}"
-    if data.n_dropped:
-        rows += f" ({data.n_dropped:,} dropped)"
-    facts = [("Response", model.design.response), ("Observations", rows)]
-    facts += model._response_facts()
+def _data_facts(model: SelectionModel) -> Facts:
+    facts = row_facts(model.design.response, model.nobs, model.data.n_dropped) + model._response_facts()
     for extra in ("weights", "offset"):
         if extra in model.design.extra_columns:
             facts.append((extra.capitalize(), model.design.extra_columns[extra] or "an array"))
