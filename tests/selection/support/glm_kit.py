@@ -5,9 +5,9 @@ from types import SimpleNamespace
 from typing import Any, NamedTuple
 
 import numpy as np
-from scipy.special import expit, log_expit
+from scipy.special import expit, log_expit, log_ndtr, ndtr
 
-from pyrjsel.families import Binomial, Poisson
+from pyrjsel.families import Binomial, Cloglog, Poisson, Probit
 from pyrjsel.model_space import BetaBinomial, ModelSpace
 from pyrjsel.selection.priors.coefficients import GPrior, Normal
 from pyrjsel.selection.regression.glm import Regression
@@ -28,6 +28,12 @@ class Likelihood(NamedTuple):
     reach: float
 
 
+def log1mexp(rate):
+    """``log(1 - exp(-rate))`` of positive rates."""
+    with np.errstate(divide="ignore", invalid="ignore"):
+        return np.where(rate < 0.7, np.log(-np.expm1(-rate)), np.log1p(-np.exp(-rate)))
+
+
 LIKELIHOODS = {
     "binomial": Likelihood(
         Binomial(),
@@ -36,6 +42,23 @@ LIKELIHOODS = {
         lambda mu: mu * (1 - mu),
         lambda rng, w, mu: rng.binomial(w.astype(int), mu) / w,
         1.0,
+    ),
+    "probit": Likelihood(
+        Probit(),
+        lambda y, eta: y * log_ndtr(eta) + (1 - y) * log_ndtr(-eta),
+        ndtr,
+        lambda mu: mu * (1 - mu),
+        lambda rng, w, mu: rng.binomial(w.astype(int), mu) / w,
+        0.6,
+    ),
+    "cloglog": Likelihood(
+        Cloglog(),
+        # The logarithm of 1 - exp(-rate), by parts that cancel nowhere; not evaluated where y is 0.
+        lambda y, eta: np.where(y > 0, y * log1mexp(np.exp(eta)), 0.0) - (1 - y) * np.exp(eta),
+        lambda eta: -np.expm1(-np.exp(eta)),
+        lambda mu: mu * (1 - mu),
+        lambda rng, w, mu: rng.binomial(w.astype(int), mu) / w,
+        0.3,
     ),
     "poisson": Likelihood(
         Poisson(),
