@@ -43,11 +43,11 @@ def information_weights(case):
     offset = np.zeros(case.y.size) if case.offset is None else case.offset
     a = 0.0
     for _ in range(100):  # Newton's method, from where it converges for the problems of this folder
-        mean = case.likelihood.mean(offset + a)
-        w0 = weights * case.likelihood.variance(mean)
-        a += weights @ (case.y - mean) / w0.sum()
+        w0 = weights * case.likelihood.curve(case.likelihood.mean(offset + a), offset + a)
+        # Steps beyond one would overflow rates.
+        a += np.clip(weights @ case.likelihood.score(case.y, offset + a) / w0.sum(), -1, 1)
     # Rounding of a score of some 100 over an information of at least one.
-    assert abs(weights @ (case.y - case.likelihood.mean(offset + a))) < 1e-10
+    assert abs(weights @ case.likelihood.score(case.y, offset + a)) < 1e-10
     return w0
 
 
@@ -136,9 +136,9 @@ class Oracle:
         columns = self.columns(gamma)
         rows, mean, covariance, _ = self.prior(gamma)
         raw, x = (self.to_raw @ b)[columns], self.design[:, columns]
-        mu = self.case.likelihood.mean(self.offset + x @ raw)
-        score = x.T @ (self.weights * (self.case.y - mu))
-        hessian = (x.T * (self.weights * self.case.likelihood.variance(mu))) @ x
+        eta, y, likelihood = self.offset + x @ raw, self.case.y, self.case.likelihood
+        score = x.T @ (self.weights * likelihood.score(y, eta))
+        hessian = (x.T * (self.weights * likelihood.curve(y, eta))) @ x
         if len(rows):
             precision = np.linalg.inv(covariance)
             score = score - rows.T @ precision @ (rows @ raw - mean)

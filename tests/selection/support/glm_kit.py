@@ -6,6 +6,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from scipy.special import expit, log_expit, log_ndtr, ndtr
+from slopes import CURVE, SCORE
 
 from pyrjsel.families import Binomial, Cloglog, Poisson, Probit
 from pyrjsel.model_space import BetaBinomial, ModelSpace
@@ -14,7 +15,7 @@ from pyrjsel.selection.regression.glm import Regression
 
 
 class Likelihood(NamedTuple):
-    """A family as the oracles write it: log density of a row, mean, variance of a response, draws.
+    """A family as the oracles write it: log density of a row, mean, draws; derivatives are in `slopes`.
 
     `reach` is the size of coefficients that leaves sums over some 30 rows of size 100: means of counts grow
     exponentially.
@@ -23,9 +24,16 @@ class Likelihood(NamedTuple):
     family: Any
     log: Any  # of y and eta
     mean: Any  # of eta
-    variance: Any  # of the mean
     draw: Any  # of rng, weights and mean
     reach: float
+
+    def score(self, y, eta):
+        """The derivative of the log density in eta."""
+        return SCORE[self.family.link](y, eta)
+
+    def curve(self, y, eta):
+        """Minus the second derivative."""
+        return CURVE[self.family.link](y, eta)
 
 
 def log1mexp(rate):
@@ -39,7 +47,6 @@ LIKELIHOODS = {
         Binomial(),
         lambda y, eta: y * log_expit(eta) + (1 - y) * log_expit(-eta),
         expit,
-        lambda mu: mu * (1 - mu),
         lambda rng, w, mu: rng.binomial(w.astype(int), mu) / w,
         1.0,
     ),
@@ -47,7 +54,6 @@ LIKELIHOODS = {
         Probit(),
         lambda y, eta: y * log_ndtr(eta) + (1 - y) * log_ndtr(-eta),
         ndtr,
-        lambda mu: mu * (1 - mu),
         lambda rng, w, mu: rng.binomial(w.astype(int), mu) / w,
         0.6,
     ),
@@ -56,7 +62,6 @@ LIKELIHOODS = {
         # The logarithm of 1 - exp(-rate), by parts that cancel nowhere; not evaluated where y is 0.
         lambda y, eta: np.where(y > 0, y * log1mexp(np.exp(eta)), 0.0) - (1 - y) * np.exp(eta),
         lambda eta: -np.expm1(-np.exp(eta)),
-        lambda mu: mu * (1 - mu),
         lambda rng, w, mu: rng.binomial(w.astype(int), mu) / w,
         0.3,
     ),
@@ -64,7 +69,6 @@ LIKELIHOODS = {
         Poisson(),
         lambda y, eta: y * eta - np.exp(eta),
         np.exp,
-        lambda mu: mu,
         lambda rng, w, mu: rng.poisson(w * mu) / w,
         0.3,
     ),
@@ -152,7 +156,7 @@ def make_case(
     weights = rng.integers(1, 6, size=n).astype(float) if weighted else None
     if weighted:
         y = likelihood.draw(rng, weights, mean)
-    elif family == "binomial":
+    elif likelihood.family.events:
         y = (rng.random(n) < mean).astype(float)
     else:
         y = rng.poisson(mean).astype(float)
