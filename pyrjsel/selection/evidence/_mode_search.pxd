@@ -48,6 +48,7 @@ cdef class ModeSearch:
     cdef int expand(self, int at) noexcept nogil
     cdef int at_maximum(self) noexcept nogil
     cdef int expand_at_maximum(self) noexcept nogil
+    cdef double in_closed_form(self, int at, double form) noexcept nogil
     cdef double sum_in_closed_form(self, double form) noexcept nogil
     cdef bint shrink(self, int e) noexcept nogil
     cdef double predict(self, int at, int e) noexcept nogil

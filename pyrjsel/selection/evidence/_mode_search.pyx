@@ -340,32 +340,34 @@ cdef class ModeSearch:
                 self.observed[<Py_ssize_t> self.cols[l] * p.n_columns + self.cols[k]] = value
         return CONVERGED
 
+    cdef double in_closed_form(self, int at, double form) noexcept nogil:
+        """Log mass of a node of log g, up to a constant."""
+        cdef int m = self.d - 1
+        cdef double left = log1p(exp(log_g_of(self.p, m, at)))
+        return log_prior_g(self.p, m, at) - 0.5 * m * left - 0.5 * form * exp(-left)
+
     cdef double sum_in_closed_form(self, double form) noexcept nogil:
         """Sum over all nodes of log g at one expansion; keeps those that matter, and goes to the largest."""
         cdef const problem_t* p = self.p
-        cdef int d = self.d, m = d - 1, at = 0, k, best = 0, kept = 0
-        cdef double value, left, first, top = -INFINITY, total = 0.0
+        cdef int d = self.d, m = d - 1, at, step, best = 0
+        cdef double value, first, top = -INFINITY, total = 0.0
         first = self.log_posterior + 0.5 * LOG_2PI - log(self.h[0])
         self.stride = G_PER_UNIT // 4
         while self.stride > 1 and self.stride > 0.5 * G_PER_UNIT * STEPS * sqrt(2.0 / m):
             self.stride //= 2
-        while at < G_NODES:
-            left = log1p(exp(log_g_of(p, m, at)))
-            value = first + log_prior_g(p, m, at) - 0.5 * m * left - 0.5 * form * exp(-left)
+        for step in range((G_NODES - 1) // self.stride + 1):
+            value = first + self.in_closed_form(step * self.stride, form)
             if value > top:
                 total *= exp(top - value)
                 top = value
             total += exp(value - top)
+        for step in range((G_NODES - 1) // self.stride + 1):
+            at = step * self.stride
+            value = first + self.in_closed_form(at, form)
             if value > top - CUT and self.n_nodes < MOST_NODES:
                 self.node[self.n_nodes], self.of_node[self.n_nodes] = at, value
+                best = self.n_nodes if value == top else best
                 self.n_nodes += 1
-            at += self.stride
-        for k in range(self.n_nodes):
-            if self.of_node[k] > top - CUT:
-                self.node[kept], self.of_node[kept] = self.node[k], self.of_node[k]
-                best = kept if self.of_node[k] == top else best
-                kept += 1
-        self.n_nodes = kept
         self.go_to(best)
         return top + log(total * self.stride / G_PER_UNIT)
 

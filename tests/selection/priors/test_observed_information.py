@@ -12,10 +12,11 @@ import numpy as np
 import pandas as pd
 import pytest
 import statsmodels.api as sm
-from scipy import stats
+from scipy import special, stats
 from scipy.integrate import quad
 
 import pyrjsel as rj
+from pyrjsel.selection.evidence.laplace import MarginalLikelihood
 
 DATA = Path(__file__).parents[1] / "data"
 OBSERVED = {"information": "observed"}
@@ -204,6 +205,29 @@ def test_coefficients(prior):
     z = (raw.mean(axis=0) - mean) / np.sqrt(variance / 4000)
     assert np.abs(z).max() < 5.3
     assert np.abs(raw.var(axis=0) / variance - 1).max() < 5.3 * np.sqrt(2.5 / 4000)
+
+
+def test_coefficients_of_wide_models():
+    """More columns need a finer grid of log g, with more nodes than are kept."""
+    rng = np.random.default_rng(8)
+    x = rng.standard_normal((1500, 50))
+    y = rng.binomial(1, special.expit(x[:, :30] @ np.full(30, 0.3)))
+    model = rj.LogitSelection(y, pd.DataFrame(x).add_prefix("x"), coef_prior=rj.HyperG(3, **OBSERVED))
+    for size in (10, 11, 42, 43, 50):
+        gamma = np.zeros(50, dtype=np.uint8)
+        gamma[:size] = 1
+        found = MarginalLikelihood(model.regression, bytes(16), 64, 51).approximate(gamma)
+        fit = sm.GLM(y, sm.add_constant(x[:, :size]), family=sm.families.Binomial()).fit(tol=1e-14)
+        slopes, inverse = fit.params[1:], fit.cov_params()[1:, 1:]
+        t = np.linspace(-40, 80, 48_001)
+        left = np.logaddexp(0.0, t)
+        q = slopes @ np.linalg.solve(inverse, slopes)
+        weight = np.exp(
+            rj.HyperG(3).density_at(t, 1500.0, size) - 0.5 * size * left - 0.5 * q * np.exp(-left)
+        )
+        mean = weight @ (1.0 / (1.0 + np.exp(-t))) / weight.sum() * slopes
+        # Nodes of a relative weight below e^-13 are left out of the moments.
+        np.testing.assert_allclose(found.moments[0][1:] / model.regression.scale[:size], mean, rtol=1e-4)
 
 
 def test_the_intercept_of_draws_is_that_of_the_expansion():
