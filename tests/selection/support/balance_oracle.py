@@ -10,6 +10,7 @@ from itertools import product
 import numpy as np
 import pytest
 from scipy import stats
+from scipy.optimize import brentq
 
 from pyrjsel.model_space import Bernoulli
 from pyrjsel.selection.priors.coefficients import GPrior, Normal
@@ -41,14 +42,8 @@ def information_weights(case):
     if case.prior.information == "unit":
         return weights
     offset = np.zeros(case.y.size) if case.offset is None else case.offset
-    a = 0.0
-    for _ in range(100):  # Newton's method, from where it converges for the problems of this folder
-        w0 = weights * case.likelihood.curve(case.likelihood.mean(offset + a), offset + a)
-        # Steps beyond one would overflow rates.
-        a += np.clip(weights @ case.likelihood.score(case.y, offset + a) / w0.sum(), -1, 1)
-    # Rounding of a score of some 100 over an information of at least one.
-    assert abs(weights @ case.likelihood.score(case.y, offset + a)) < 1e-10
-    return w0
+    a = brentq(lambda a: weights @ case.likelihood.score(case.y, offset + a), -20, 20, xtol=1e-14)
+    return weights * case.likelihood.curve(case.likelihood.mean(offset + a), offset + a)
 
 
 class Oracle:
