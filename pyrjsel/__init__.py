@@ -41,9 +41,12 @@ from pyrjsel.patterns import (
     split_gaussian,
 )
 from pyrjsel.selection import (
+    AIC,
+    BIC,
     CCH,
     BetaPrime,
     CrossValidation,
+    EmpiricalBayes,
     GPrior,
     HyperG,
     HyperGN,
@@ -65,6 +68,8 @@ from pyrjsel.selection import (
 from pyrjsel.storage import load
 
 __all__ = [
+    "AIC",
+    "BIC",
     "CCH",
     "Bernoulli",
     "BetaBinomial",
@@ -74,6 +79,7 @@ __all__ = [
     "CrossValidation",
     "DataError",
     "DispersionWarning",
+    "EmpiricalBayes",
     "FormulaError",
     "GPrior",
     "HyperG",

@@ -5,6 +5,7 @@ from pyrjsel.selection.models.linear import LinearSelection, linear
 from pyrjsel.selection.models.loading import read_results
 from pyrjsel.selection.priors.coefficients import GPrior, Normal
 from pyrjsel.selection.priors.confluent import CCH, BetaPrime, Intrinsic, Robust
+from pyrjsel.selection.priors.criteria import AIC, BIC, EmpiricalBayes
 from pyrjsel.selection.priors.g_mixtures import HyperG, HyperGN, ZellnerSiow
 from pyrjsel.selection.priors.spike_slab import SpikeSlab
 from pyrjsel.selection.results.results import SelectionResults
@@ -13,9 +14,12 @@ from pyrjsel.selection.studies.cross_validation import CrossValidation
 from pyrjsel.selection.studies.sensitivity import SensitivityResults
 
 __all__ = [
+    "AIC",
+    "BIC",
     "CCH",
     "BetaPrime",
     "CrossValidation",
+    "EmpiricalBayes",
     "GPrior",
     "HyperG",
     "HyperGN",

@@ -11,7 +11,7 @@ from libc.string cimport memcpy, memset
 import numpy as np
 
 from pyrjsel._core._linalg cimport matmat_n, solve_lower_t
-from pyrjsel.selection.evidence._mode_search cimport CONVERGED, RANK_DEFICIENT, ModeSearch
+from pyrjsel.selection.evidence._mode_search cimport CONVERGED, RANK_DEFICIENT, ModeSearch, log_g_of
 from pyrjsel.selection.regression._problem cimport (
     linear_predictor, model_columns, prior_exponent, problem_t,
 )
@@ -399,11 +399,17 @@ cdef class ModeFinder(ModeSearch):
         found = np.exp(np.asarray(self.of_node[:self.n_nodes]) - np.max(self.of_node[:self.n_nodes]))
         return found / found.sum()
 
+    @property
+    def node_shrinkage(self):
+        """Shrinkage factors g / (1 + g) at these nodes."""
+        cdef int k, m = self.d - 1
+        return np.array([1.0 / (1.0 + exp(-log_g_of(self.p, m, self.node[k]))) for k in range(self.n_nodes)])
+
     def visit(self, int k):
-        """Go to the approximate mode of the last model given the k-th node of log g."""
+        """Let `at` and `factor` be those of the last model given the k-th node of log g, approximately."""
         if not 0 <= k < self.n_nodes:
             raise ValueError("k must be the number of a node")
-        self.go_to(k)
+        self.predict(self.node[k], self.nearest(self.node[k]))
 
     @property
     def columns(self):

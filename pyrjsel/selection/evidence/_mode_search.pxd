@@ -6,6 +6,9 @@ cdef enum:
     CONVERGED = 0
     RANK_DEFICIENT = 1          # the g-prior does not exist
     NOT_CONVERGED = 2
+    NO_MAXIMUM = 3              # the likelihood has no finite maximum, and the prior needs it
+
+cdef double log_g_of(const problem_t* p, int m, int at) noexcept nogil
 
 cdef class ModeSearch:
     cdef Problem problem
@@ -28,6 +31,7 @@ cdef class ModeSearch:
     cdef double* z
     cdef int n_nodes, stride, n_expansions
     cdef double log_det_prior
+    cdef double[::1] observed   # information at the maximum of the likelihood, in the place of the prior's
     cdef int[::1] node          # positions in the grid, increasing
     cdef double[::1] of_node    # log posterior mass
     cdef int[::1] order         # expansions, by their nodes
@@ -42,6 +46,11 @@ cdef class ModeSearch:
     cdef double with_volume(self, double log_posterior, double log_det) noexcept nogil
     cdef double log_prior_of(self, int at) noexcept nogil
     cdef int expand(self, int at) noexcept nogil
+    cdef int at_maximum(self) noexcept nogil
+    cdef int expand_at_maximum(self) noexcept nogil
+    cdef double in_closed_form(self, int at, double form) noexcept nogil
+    cdef double sum_in_closed_form(self, double form) noexcept nogil
+    cdef bint shrink(self, int e) noexcept nogil
     cdef double predict(self, int at, int e) noexcept nogil
     cdef int nearest(self, int at) noexcept nogil
     cdef double interpolate(self, int at) noexcept nogil

@@ -8,6 +8,12 @@ there is a smallest g), by the trapezoidal rule, of Laplace values given g. Ther
 decays exponentially on both sides, so the error of the rule is far below that of Laplace's approximation.
 Modes are found at a few nodes; values, modes and Hessians at the others follow from the expansions there of
 the log-likelihood to second order, in O(d^3).
+
+If the g-prior has the information S in the model's own maximum b^, the one expansion there defines the
+marginal likelihood [Li and Clyde 2018]: with Q = b^'S b^ without the intercept, J the sum of the weights and
+m coefficients,
+
+    log m = log L(b^) + (log 2 pi - log J) / 2 + log integral of (1 + g)^(-m/2) e^(-Q / (2 (1 + g))) p(g) dg.
 """
 
 from libc.math cimport INFINITY, exp, fabs, isfinite, log, log1p, sqrt
@@ -18,8 +24,8 @@ import numpy as np
 from pyrjsel._core._linalg cimport cholesky, log_det_factor, solve_lower, solve_lower_t
 from pyrjsel._core._vecmath cimport GRAM_ROWS, dot
 from pyrjsel.selection.regression._problem cimport (
-    G_NODES, G_PER_UNIT, Problem, add_precision, information, linear_predictor, prior_dimension,
-    prior_exponent, prior_factor, prior_log_det, problem_t, score,
+    AT_MODES, G_NODES, G_PER_UNIT, KNOWN_G, PENALTY, UNKNOWN_G, Problem, add_precision, information,
+    linear_predictor, prior_dimension, prior_exponent, prior_factor, prior_log_det, problem_t, score,
 )
 
 cdef double LOG_2PI = 1.8378770664093454836
@@ -43,12 +49,17 @@ cdef double STEPS = 1.15
 cdef double CUT = 13.0, SLACK = 20.0
 # Modes are found near these quantiles of log g, unless there is one at most NEAR times their distance away.
 cdef double OUTER = 0.03, NEAR = 0.2
+# Newton's last step changes a linear predictor by at most this in an ordinary model, where a decrement of
+# DECREMENT leaves 1e-5 standard deviations; by about one in a model without maximum.
+cdef double FAR = 1e-2
+# Smallest g at the maximum of a marginal likelihood, which can be 0: the same to nine digits.
+cdef double LEAST_G = 1e-9
 # Maximum likelihood stops when the log-likelihood increases by less than this: a separated model has no
 # maximum, and its deviance is the limit to this accuracy.
 cdef double ML_GAIN = 1e-9
 
 
-cdef inline double log_g_of(const problem_t* p, int m, int at) noexcept nogil:
+cdef double log_g_of(const problem_t* p, int m, int at) noexcept nogil:
     """Log g at a node, in models of m columns with a proper prior."""
     return p.log_g[<Py_ssize_t> m * p.g_stride + at]
 
@@ -90,7 +101,7 @@ cdef class ModeSearch:
         self.own = problem.c
         self.p = &self.own
         self.n_nodes = 0
-        if problem.c.log_prior_g != NULL:
+        if problem.c.log_prior_g != NULL or problem.c.rule != AT_MODES:
             self.node = np.zeros(MOST_NODES, dtype=np.intc)
             self.of_node = np.zeros(MOST_NODES)
             self.order = np.zeros(MOST_EXPANSIONS, dtype=np.intc)
@@ -98,6 +109,9 @@ cdef class ModeSearch:
             self.modes, self.linear = np.zeros((2, MOST_EXPANSIONS, k))
             self.hessian = np.zeros((MOST_EXPANSIONS, <Py_ssize_t> k * k))
             self.constant, self.exact = np.zeros((2, MOST_EXPANSIONS))
+        if problem.c.rule != AT_MODES:
+            self.observed = np.zeros(<Py_ssize_t> problem.c.n_columns * problem.c.n_columns)
+            self.own.precision = &self.observed[0]
         self.raw_shift = raw_shift
         self.capacity = k
         self.buffers = (small, rows, chunk, table, cols)
@@ -190,9 +204,11 @@ cdef class ModeSearch:
         cdef double log_det, slack
         self.n_nodes = 0
         self.own.scale = 1.0
-        if d > self.capacity or prior_factor(p, d, self.cols, self.h, d, &slack) != 0:
+        if d > self.capacity or prior_factor(&self.problem.c, d, self.cols, self.h, d, &slack) != 0:
             self.log_marginal = -INFINITY
             return RANK_DEFICIENT
+        if p.rule != AT_MODES:
+            return self.at_maximum()
         log_det = prior_log_det(p, d, self.cols, self.h, d)
         if p.log_prior_g != NULL and prior_dimension(p, d) > 0:
             self.log_det_prior = log_det
@@ -252,21 +268,131 @@ cdef class ModeSearch:
         self.n_expansions += 1
         return CONVERGED
 
-    cdef double predict(self, int at, int e) noexcept nogil:
-        """Log mass of a node by an expansion; sets b and h, the scale of the prior and log_posterior."""
+    cdef int at_maximum(self) noexcept nogil:
+        """Marginal likelihood by the expansion at the maximum of the likelihood, with the information there.
+
+        The mode is that given the known, the best or the most probable g.
+        """
+        cdef const problem_t* p = self.p
+        cdef int d = self.d, m = d - 1, info
+        cdef double form, log_g
+        self.log_marginal = -INFINITY
+        info = self.expand_at_maximum()
+        if info != CONVERGED:
+            return info
+        self.own.scale = 1.0
+        form = -2.0 * prior_exponent(p, d, self.cols, self.b)
+        if p.rule == PENALTY or m == 0:
+            self.log_marginal = self.with_volume(self.log_posterior, self.log_det_prior)
+            if p.rule == PENALTY:
+                self.log_marginal = self.log_posterior - d * p.rule_value
+            return CONVERGED
+        if p.rule == UNKNOWN_G:
+            self.log_marginal = self.sum_in_closed_form(form)
+            return CONVERGED
+        log_g = p.rule_value if p.rule == KNOWN_G else log(max(form / m - 1.0, LEAST_G))
+        self.own.scale = exp(-log_g)
+        if not self.shrink(0):
+            return NOT_CONVERGED
+        self.log_marginal = self.with_volume(self.log_posterior, self.log_det_prior) - 0.5 * m * log_g
+        return CONVERGED
+
+    cdef int expand_at_maximum(self) noexcept nogil:
+        """Find the maximum of the likelihood from self.b; keep the expansion and the information there."""
+        cdef const problem_t* p = self.p
+        cdef int d = self.d, k, l, i, info
+        cdef double value
+        self.own.scale = 0.0
+        info = self.newton(True)
+        if info != CONVERGED:
+            return NO_MAXIMUM
+        linear_predictor(p, d, self.cols, self.step, self.eta_new)
+        for i in range(p.n):
+            if fabs(self.eta_new[i] - p.offset[i]) > FAR:
+                return NO_MAXIMUM
+        self.log_likelihood = self.log_posterior = p.working(
+            p.n, self.eta, p.wy, p.w, self.residual, self.weight)
+        information(p, d, self.cols, self.weight, self.scratch, self.h)
+        self.constant[0] = self.log_posterior
+        for k in range(d):
+            for l in range(k, d):
+                self.hessian[0, l + <Py_ssize_t> k * d] = self.h[l + <Py_ssize_t> k * d]
+                self.hessian[0, k + <Py_ssize_t> l * d] = self.h[l + <Py_ssize_t> k * d]
+        for k in range(d):
+            value = 0.0
+            for l in range(d):
+                value += self.hessian[0, l + <Py_ssize_t> k * d] * self.b[l]
+            self.linear[0, k] = value
+            self.constant[0] -= 0.5 * value * self.b[k]
+        memcpy(&self.modes[0, 0], self.b, d * sizeof(double))
+        self.expanded[0] = self.order[0] = 0
+        self.n_expansions = 1
+        if cholesky(d, self.h, d) != 0:
+            return NO_MAXIMUM
+        # The factor without the intercept, which comes first, is that of S.
+        self.log_det_prior = log_det_factor(d, self.h, d) - 2.0 * log(self.h[0])
+        for k in range(1, d):
+            for l in range(k, d):
+                value = 0.0
+                for i in range(1, k + 1):
+                    value += self.h[l + <Py_ssize_t> i * d] * self.h[k + <Py_ssize_t> i * d]
+                self.observed[<Py_ssize_t> self.cols[k] * p.n_columns + self.cols[l]] = value
+                self.observed[<Py_ssize_t> self.cols[l] * p.n_columns + self.cols[k]] = value
+        return CONVERGED
+
+    cdef double in_closed_form(self, int at, double form) noexcept nogil:
+        """Log mass of a node of log g, up to a constant."""
+        cdef int m = self.d - 1
+        cdef double left = log1p(exp(log_g_of(self.p, m, at)))
+        return log_prior_g(self.p, m, at) - 0.5 * m * left - 0.5 * form * exp(-left)
+
+    cdef double sum_in_closed_form(self, double form) noexcept nogil:
+        """Sum over all nodes of log g at one expansion; keeps those that matter, and goes to the largest."""
+        cdef const problem_t* p = self.p
+        cdef int d = self.d, m = d - 1, at, step, best = 0
+        cdef double value, first, top = -INFINITY, total = 0.0
+        first = self.log_posterior + 0.5 * LOG_2PI - log(self.h[0])
+        self.stride = G_PER_UNIT // 4
+        while self.stride > 1 and self.stride > 0.5 * G_PER_UNIT * STEPS * sqrt(2.0 / m):
+            self.stride //= 2
+        for step in range((G_NODES - 1) // self.stride + 1):
+            value = first + self.in_closed_form(step * self.stride, form)
+            if value > top:
+                total *= exp(top - value)
+                top = value
+            total += exp(value - top)
+        for step in range((G_NODES - 1) // self.stride + 1):
+            at = step * self.stride
+            value = first + self.in_closed_form(at, form)
+            if value > top - CUT and self.n_nodes < MOST_NODES:
+                self.node[self.n_nodes], self.of_node[self.n_nodes] = at, value
+                best = self.n_nodes if value == top else best
+                self.n_nodes += 1
+        self.go_to(best)
+        return top + log(total * self.stride / G_PER_UNIT)
+
+    cdef bint shrink(self, int e) noexcept nogil:
+        """Go to the mode by an expansion at the present scale of the prior: b, h and log_posterior."""
         cdef const problem_t* p = self.p
         cdef int d = self.d, k
-        self.own.scale = exp(-log_g_of(p, prior_dimension(p, d), at))
         memcpy(self.h, &self.hessian[e, 0], d * d * sizeof(double))
         add_precision(p, d, self.cols, self.h)
         if cholesky(d, self.h, d) != 0:
-            return -INFINITY
+            return False
         memcpy(self.b, &self.linear[e, 0], d * sizeof(double))
         solve_lower(d, self.h, d, self.b)
         self.log_posterior = self.constant[e]
         for k in range(d):
             self.log_posterior += 0.5 * self.b[k] * self.b[k]
         solve_lower_t(d, self.h, d, self.b)
+        return True
+
+    cdef double predict(self, int at, int e) noexcept nogil:
+        """Log mass of a node by an expansion; sets b and h, the scale of the prior and log_posterior."""
+        cdef const problem_t* p = self.p
+        self.own.scale = exp(-log_g_of(p, prior_dimension(p, self.d), at))
+        if not self.shrink(e):
+            return -INFINITY
         return self.log_prior_of(at) + self.with_volume(self.log_posterior, self.log_det_prior)
 
     cdef int nearest(self, int at) noexcept nogil:

@@ -279,6 +279,12 @@ class _Stage:
         return _efficiency(np.exp(-0.5 * self.radius**2 - log_density))
 
 
+NO_MAXIMUM = (
+    "no finite maximum of the likelihood, as where a term separates the classes or a level has no events: "
+    "the information there does not exist. Use a prior with information='null', leave out such terms, or "
+    "merge levels."
+)
+
 # Public methods of the class below that use its mode finder, a shared workspace.
 ALONE = alone("finder")
 
@@ -332,6 +338,11 @@ class MarginalLikelihood:
         self.max_columns = max_columns
         self.variance = VARIANCE if variance is None else variance
 
+    @property
+    def at_maxima(self) -> bool:
+        """Whether expansions at the maxima of likelihoods define marginal likelihoods, without an error."""
+        return self.regression.prior.rule is not None
+
     @kept_property
     def finder(self) -> ModeFinder:
         """The compiled mode finder; its workspace may be used by one thread at a time.
@@ -381,6 +392,8 @@ class MarginalLikelihood:
 
         `variance` is the target relative variance of the integral; None is that of the object.
         """
+        if self.at_maxima:
+            return self.approximate(gamma)
         variance = self.variance if variance is None else variance
         gamma = np.ascontiguousarray(gamma, dtype=np.uint8)
         rng = self.stream(gamma)
@@ -470,6 +483,8 @@ class MarginalLikelihood:
 
     def is_uneven(self, gamma: ByteArray) -> bool:
         """Return whether importance weights of model `gamma` (J,) at its mode are uneven, or one is heavy."""
+        if self.at_maxima:
+            return False
         gamma = np.ascontiguousarray(gamma, dtype=np.uint8)
         return not self._at_mode(gamma, self.pairs, self.stream(gamma)).even
 
@@ -477,6 +492,8 @@ class MarginalLikelihood:
         """Raise :class:`DataError` unless the last search found a mode."""
         if self.finder.status == 1:
             raise DataError("The columns of a model are linearly dependent: its g-prior does not exist.")
+        if self.finder.status == 3:
+            raise DataError(f"A model has {NO_MAXIMUM}")
         if self.finder.status == 2:
             raise DataError(
                 "The posterior mode of a model was not found: rescale its columns, or give its intercept a "
@@ -507,34 +524,48 @@ class MarginalLikelihood:
         return 2.0 * (self.regression.saturated - best)
 
     @ALONE
-    @ALONE
     def approximate(self, gamma: np.ndarray) -> Integral:
-        """Return Laplace's approximation, a normal posterior at the mode (given g), with unknown error."""
+        """Return Laplace's approximation, a normal posterior at the mode (given g), with unknown error.
+
+        Expansions at maxima are no approximations: they define the posterior, without an error.
+        """
         self.mode(gamma)
         self.check_mode()
-        log_marginal, columns, weights = (
-            self.finder.log_marginal,
-            self.finder.columns,
-            self.finder.node_weights,
+        found = Integral(
+            self.finder.log_marginal, np.nan, self.finder.columns, self._approximate_moments(), None, None
         )
-        if weights.size == 0:
-            moments = self._normal_moments()
-        else:
-            moments = np.zeros((3, columns.size))
-            for k, weight in enumerate(weights.tolist()):
-                self.finder.visit(k)
-                moments += weight * self._normal_moments()
-        return Integral(log_marginal, np.nan, columns, moments, None, None)
+        return replace(found, variance=0.0, largest=0.0, effective=np.inf) if self.at_maxima else found
 
-    def _normal_moments(self) -> FloatArray:
-        """Return moments (3, d) of the normal posterior at the present mode, as in :class:`Integral`."""
+    def _approximate_moments(self) -> FloatArray:
+        """Return moments (3, d) of the normal posterior at the mode, or of its mixture over g."""
+        weight = self.finder.node_weights
+        if weight.size == 0:
+            mean, variance = (row[None] for row in self._normal())
+            weight = np.ones(1)
+        elif self.at_maxima:
+            # Means and variances at one expansion are affine functions of the shrinkage factor.
+            shrink = self.finder.node_shrinkage
+            share = (shrink - shrink[0]) / (shrink[-1] - shrink[0]) if shrink.size > 1 else shrink
+            first, last = self._normal_given(0), self._normal_given(shrink.size - 1)
+            mean, variance = (a + share[:, None] * (b - a) for a, b in zip(first, last, strict=True))
+        else:
+            both = np.array([self._normal_given(k) for k in range(weight.size)])
+            mean, variance = both[:, 0], both[:, 1]
+        return weight @ np.stack([mean, mean**2 + variance, ndtr(mean / np.sqrt(variance))])
+
+    def _normal_given(self, node: int) -> FloatArray:
+        """Return means and variances (2, d) of the approximate posterior given a node of log g."""
+        self.finder.visit(node)
+        return self._normal()
+
+    def _normal(self) -> FloatArray:
+        """Return means and variances (2, d) of the normal posterior at the present mode."""
         finder, columns = self.finder, self.finder.columns
         half = solve_triangular(finder.factor, np.eye(columns.size), lower=True)
         to_raw = np.eye(columns.size)
         to_raw[0] -= self.regression.raw_shift[columns]
         mean = to_raw @ finder.at
-        variance = np.sum((half @ to_raw.T) ** 2, axis=0)
-        return np.stack([mean, mean**2 + variance, ndtr(mean / np.sqrt(variance))])
+        return np.stack([mean, np.sum((half @ to_raw.T) ** 2, axis=0)])
 
     def sample(
         self, gamma: np.ndarray, size: int, rng: np.random.Generator
@@ -542,8 +573,11 @@ class MarginalLikelihood:
         """Draw internal coefficients of model `gamma` given the data, (size, D + 1); no nuisance parameters.
 
         Systematic resampling of a weighted sample that is at least eight times as large and has as many
-        effective draws as requested, if 65,536 draws are enough.
+        effective draws as requested, if 65,536 draws are enough. Where expansions define the posterior, draws
+        are independent.
         """
+        if self.at_maxima:
+            return self._sample_normal(gamma, size, rng), {}
         pairs = max(self.pairs, 4 * size + size % 2)
         found = self.integrate(gamma, pairs=pairs + pairs % 2, draws=True)
         found = self.with_effective(gamma, found, size)
@@ -552,6 +586,24 @@ class MarginalLikelihood:
         out = np.zeros((size, self.regression.n_columns))
         out[:, found.columns] = found.samples[resample(found.weights, size, rng)]
         return out, {}
+
+    @ALONE
+    def _sample_normal(self, gamma: np.ndarray, size: int, rng: np.random.Generator) -> FloatArray:
+        """Draw coefficients (size, D + 1) from the normal distributions at the mode of each g."""
+        self.mode(gamma)
+        self.check_mode()
+        finder, out = self.finder, np.zeros((size, self.regression.n_columns))
+        weights = finder.node_weights
+        owner = rng.choice(weights.size, size, p=weights) if weights.size else np.zeros(size, dtype=int)
+        columns = finder.columns
+        for k in np.unique(owner):
+            if weights.size:
+                finder.visit(int(k))
+            rows = np.flatnonzero(owner == k)
+            noise = rng.standard_normal((columns.size, rows.size))
+            away = solve_triangular(finder.factor, noise, lower=True, trans="T")
+            out[np.ix_(rows, columns)] = finder.at + away.T
+        return out
 
 
 def _strata(count: int, rng: np.random.Generator) -> FloatArray:

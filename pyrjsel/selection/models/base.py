@@ -615,7 +615,7 @@ class Selection(OverSpace):
         assert isinstance(self.regression, Regression)
         prior = self.regression.prior
         # The compiled precision also distinguishes the kinds of priors and intercepts.
-        word = "" if prior.mixture is None else repr(prior.mixture)
+        word = "" if prior.mixture is None and prior.rule is None else repr(self.coef_prior)
         return {"coefficient prior": (word, [prior.precision, prior.shift, prior.penalty])}
 
     @property

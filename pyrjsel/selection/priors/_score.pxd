@@ -5,6 +5,7 @@ cdef enum:
     CONJUGATE = 1               # N(m, sigma^2 P^-1), sigma^2 ~ IG(a, b)
     GPRIOR = 2                  # a fixed g, sigma^2 ~ IG(a, b)
     MIXTURE = 3                 # a prior on g
+    BEST_G = 4                  # g at the maximum
     POWERS = 13                 # coefficients of a panel
 
 cdef struct panels_t:           # interpolants of one d; see shrinkage.Panels
@@ -30,6 +31,7 @@ cdef class GaussianScore:
     cdef const panels_t* table(self, int d) noexcept nogil
     cdef double factor(self, int d, double r2, int which) noexcept nogil
     cdef double of(self, int d, double log_det, double fit) noexcept nogil
+    cdef double best_shrink(self, int d, double r2) noexcept nogil
     cdef void of_many(self, int d, Py_ssize_t n, const double* log_det, const double* fit, double* rest,
                       double* out) noexcept nogil
     cdef posterior_t posterior(self, int d, double fit) noexcept nogil

@@ -11,7 +11,8 @@ and the number d of columns. Up to constants, with S = y'Wy + 2 b - fit and nu =
     log m = -d/2 log(1 + g) - nu/2 log(y'Wy + 2 b - g / (1 + g) fit)
     log m = -nu/2 log(y'Wy + 2 b) + log B(d, R^2)             R^2 = fit / (y'Wy + 2 b)
 
-with B of ``shrinkage.py``. A prior creates its score by one of the static methods of :class:`GaussianScore`.
+with B of ``shrinkage.py``, or the third with the g that maximises it. A prior creates its score by one of the
+static methods of :class:`GaussianScore`.
 """
 
 cimport cython
@@ -64,6 +65,18 @@ cdef class GaussianScore:
     def g_prior(double nu, double total, double g):
         """Return the score of a g-prior."""
         return GaussianScore(GPRIOR, nu, total, g=g)
+
+    @staticmethod
+    def penalised(double nu, double total, double penalty):
+        """Return the score of the largest likelihood with a penalty for each column."""
+        cdef GaussianScore out = GaussianScore(GPRIOR, nu, total)
+        out.shrink, out.log_growth = 1.0, 2.0 * penalty
+        return out
+
+    @staticmethod
+    def best_g(double nu, double total):
+        """Return the score of a g-prior with the g that maximises it, for each model."""
+        return GaussianScore(BEST_G, nu, total)
 
     @staticmethod
     def mixture(double nu, double total, shrinkage, int saturated=0, int most=0):
@@ -129,7 +142,7 @@ cdef class GaussianScore:
 
     cdef double of(self, int d, double log_det, double fit) noexcept nogil:
         """The log marginal likelihood; inf for a perfect fit under a mixture."""
-        cdef double r2
+        cdef double r2, shrink
         if self.formula == CONJUGATE:
             return log_det - self.half_nu * log(self.total - fit)
         if self.formula == GPRIOR:
@@ -139,11 +152,22 @@ cdef class GaussianScore:
         r2 = fit / self.total
         if d == 0 or d == self.saturated:
             return -self.half_nu * log(self.total)
+        if self.formula == BEST_G:
+            shrink = self.best_shrink(d, r2)
+            return 0.5 * d * log1p(-shrink) - self.half_nu * log(self.total * (1.0 - shrink * r2))
         if r2 < 0.0:
             r2 = 0.0            # rounding of a response that the columns do not explain
         if 1.0 - r2 <= PERFECT:
             return INFINITY
         return self.factor(d, r2, 0) - self.half_nu * (log(self.total) + log1p(-r2))
+
+    cdef double best_shrink(self, int d, double r2) noexcept nogil:
+        """The shrinkage factor that maximises the marginal likelihood; below 1 even for a perfect fit."""
+        cdef double growth
+        if d >= self.nu or r2 <= 0.0:
+            return 0.0
+        growth = (self.nu - d) / d * r2 / max(1.0 - r2, PERFECT)
+        return 1.0 - 1.0 / growth if growth > 1.0 else 0.0
 
     cdef void of_many(self, int d, Py_ssize_t n, const double* log_det, const double* fit, double* rest,
                       double* out) noexcept nogil:
@@ -159,7 +183,7 @@ cdef class GaussianScore:
             for i in range(n):
                 out[i] = log_det[i] + 0.5 * fit[i]
             return
-        if self.formula != MIXTURE:
+        if self.formula == CONJUGATE or self.formula == GPRIOR:
             for i in range(n):
                 rest[i] = self.total - shrink * fit[i]
                 rest[i] = rest[i] if rest[i] > TINY else 1.0
@@ -172,7 +196,7 @@ cdef class GaussianScore:
                 else:
                     out[i] = log_det[i] - self.half_nu * rest[i]
             return
-        if d == 0 or d == self.saturated:
+        if d == 0 or d == self.saturated or self.formula == BEST_G:
             for i in range(n):
                 out[i] = self.of(d, log_det[i], fit[i])
             return
@@ -205,6 +229,11 @@ cdef class GaussianScore:
         elif self.formula == CONJUGATE or d == 0:
             out.mean = out.square = 1.0
             out.inner = out.residual = self.total - fit
+        elif self.formula == BEST_G:
+            out.mean = self.best_shrink(d, fit / self.total)
+            out.square = out.mean * out.mean
+            out.residual = self.total - out.mean * fit
+            out.inner = out.mean * out.residual
         elif self.formula == GPRIOR:
             out.mean = self.shrink
             out.square = self.shrink * self.shrink

@@ -7,6 +7,7 @@ b_k x~_k``. Users specify a :class:`CoefficientPrior`. For the columns of a regr
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from enum import IntEnum
 from typing import ClassVar, Protocol, Self
 
 import numpy as np
@@ -65,6 +66,15 @@ class DistributionOfG(Protocol):
         """Return shape, power and unit of the prior as a mixture of gamma distributions of 1 / g."""
 
 
+class Rule(IntEnum):
+    """How g is found where likelihoods are expanded at their maxima, numbered as in ``_problem.pxd``."""
+
+    KNOWN_G = 1
+    UNKNOWN_G = 2
+    BEST_G = 3
+    PENALTY = 4
+
+
 @dataclass(frozen=True)
 class CompiledPrior:
     """A coefficient prior on the internal scale, in a common exponential form.
@@ -79,12 +89,20 @@ class CompiledPrior:
 
     With a `mixture`, this is the prior at g = 1, K is divided by an unknown g, and the intercept is flat.
 
+    With a `rule`, marginal likelihoods are those of quadratic expansions of the log-likelihood at the maximum
+    of each model, whose information takes the place of K: they are no integrals over a prior, and K serves
+    for the rank rule and for surrogates alone.
+
     Attributes
     ----------
     mixture : DistributionOfG or None
         The prior on g.
     total_weight : float
         Number of rows, on which it may depend.
+    rule : Rule or None
+        How g is found at the maximum of each model.
+    rule_value : float
+        Log g of ``KNOWN_G``, or the penalty of ``PENALTY`` for one coefficient.
     """
 
     precision: FloatArray
@@ -95,6 +113,8 @@ class CompiledPrior:
     log_weights: FloatArray | None = None
     mixture: DistributionOfG | None = None
     total_weight: float = 1.0
+    rule: Rule | None = None
+    rule_value: float = 0.0
 
     @property
     def typical_log_g(self) -> float:
@@ -103,7 +123,7 @@ class CompiledPrior:
 
     def given(self, log_g: float) -> "CompiledPrior":
         """Return the prior at a known g."""
-        return replace(self, precision=self.precision * np.exp(-log_g), mixture=None)
+        return replace(self, precision=self.precision * np.exp(-log_g), mixture=None, rule=None)
 
     def logpdf(self, b: FloatArray, columns: FloatArray) -> float:
         """Return the log density of coefficients `b` (d,) of `columns` (d,), intercept (0) first."""
@@ -184,6 +204,8 @@ class GaussianPrior:
     ratio: FloatArray | None = None
     rank_tol: ClassVar[float] = 0.0
     flat: ClassVar[bool] = True
+    # Whether it is a distribution given sigma^2 and g, and not a rule that depends on the fit of each model.
+    proper: ClassVar[bool] = True
 
     @property
     def in_state(self) -> bool:

@@ -16,9 +16,11 @@ from pyrjsel.selection.priors.base import (
     Columns,
     CompiledPrior,
     GaussianPrior,
+    Rule,
     Sums,
 )
 
+INFORMATION = ("unit", "null", "observed")
 # Limits of scales and means of normal priors, whose squares must not overflow.
 FARTHEST = 1e100
 
@@ -187,19 +189,22 @@ class GPrior(CoefficientPrior):
         models, whose weights are precisions, n is the number of rows of positive weight. ``"n"`` is the
         unit-information prior under ``information="null"`` and in linear models; ``"4n"`` is the
         low-information prior of Ntzoufras, Dellaportas and Forster (2003) for logistic models.
-    information : {"unit", "null"}
+    information : {"unit", "null", "observed"}
         The information that is divided by `g`. ``"unit"``: W has the weights (numbers of trials, or of rows
         behind a mean count), so the prior does not depend on the response. ``"null"``: W has the information
         weights of the fitted null model with intercept and offset (weight times variance of the response),
         and columns are centred with them. Without an offset, this is ``"unit"`` with ``g / (p (1 - p))`` in a
         logistic model with a proportion p of events, and with ``g`` divided by the mean count in a Poisson
-        model. Linear models have the same prior under both.
+        model. ``"observed"``: W has the information at the maximum of each model's likelihood, where the
+        likelihood is expanded to second order, as in R's BAS (Li and Clyde 2018); the prior depends on the
+        response. Linear models have the same prior under all.
     intercept : None, "joint", "flat" or Normal, optional
         ``"flat"`` centres the columns and gives the intercept a flat prior (the default under
-        ``information="null"``, and the only choice for linear models). ``"joint"`` treats it as a column of
-        X_gamma (the default for logistic and Poisson models under ``information="unit"``; not available under
-        ``"null"``): the linear predictor at the mean of the columns has prior mean 0 and variance g / n. A
-        :class:`Normal` centres the columns and is the prior of the linear predictor at their weighted mean.
+        ``information="null"``, and the only choice under ``"observed"`` and for linear models). ``"joint"``
+        treats it as a column of X_gamma (the default for logistic and Poisson models under
+        ``information="unit"``; not available under ``"null"``): the linear predictor at the mean of the
+        columns has prior mean 0 and variance g / n. A :class:`Normal` centres the columns and is the prior of
+        the linear predictor at their weighted mean.
 
     Examples
     --------
@@ -222,16 +227,18 @@ class GPrior(CoefficientPrior):
                 raise bad_value("g", "a positive number, 'n' or '4n'", self.g)
         else:
             check_real(self.g, "g", low=0, open_low=True)
-        check_choice(self.information, "information", ("unit", "null"))
+        check_choice(self.information, "information", INFORMATION)
         if self.information == "null" and isinstance(self.intercept, str) and self.intercept == "joint":
             must = "None, 'flat' or a Normal where its information is 'null'"
             raise bad_value("intercept", must, self.intercept)
+        if self.information == "observed" and self.intercept not in (None, "flat"):
+            raise bad_value("intercept", "None or 'flat' where its information is 'observed'", self.intercept)
         _check_intercept(self.intercept, ("joint", "flat"))
 
     @property
     def of_null_model(self) -> bool:
-        """Whether `information` is that of the fitted null model."""
-        return self.information == "null"
+        """Whether the precision is that of the fitted null model, as a typical one under ``"observed"``."""
+        return self.information != "unit"
 
     def value(self, total_weight: float) -> float:
         """Return g as a number.
@@ -267,7 +274,7 @@ class GPrior(CoefficientPrior):
         g = self.value(columns.total_weight)
         intercept = self.intercept
         if intercept is None:
-            intercept = "flat" if self.information == "null" else "joint"
+            intercept = "joint" if self.information == "unit" else "flat"
         precision = np.zeros((size + 1, size + 1))
         precision[1:, 1:] = columns.gram / g
         shift, penalty = np.zeros(size + 1), np.zeros(size + 1)
@@ -278,7 +285,11 @@ class GPrior(CoefficientPrior):
         elif intercept == "joint":
             # Centring makes the constant orthogonal to the columns: the joint prior is a product.
             precision[0, 0] = columns.total_weight / g
-        return CompiledPrior(precision, shift, penalty, intercept == "flat", RANK_TOL)
+        rule = Rule.KNOWN_G if self.information == "observed" else None
+        flat = intercept == "flat"
+        return CompiledPrior(
+            precision, shift, penalty, flat, RANK_TOL, rule=rule, rule_value=float(np.log(g))
+        )
 
     def compile_gaussian(self, scale: FloatArray, n: int) -> GaussianPrior:
         """Return the prior of a gaussian model on the internal scale.

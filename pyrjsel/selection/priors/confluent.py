@@ -123,7 +123,7 @@ def _log_total(prior: Confluent, n: float, d: int) -> float:
     return float(logsumexp(prior._kernel(NODES, n, d)) + np.log(NODES[1] - NODES[0]))
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class CCH(Confluent):
     """The compound confluent hypergeometric prior, ``p(u) ~ u^(a/2 - 1) (1 - u)^(b/2 - 1) exp(-s u / 2)``.
 
@@ -136,6 +136,8 @@ class CCH(Confluent):
         small one.
     s : float, default 0
         Rate; larger values favour a larger g.
+    information : {"null", "observed"}, default "null"
+        Information matrix W of models without an error variance, as in :class:`GPrior`; a keyword.
 
     References
     ----------
@@ -153,6 +155,7 @@ class CCH(Confluent):
     s: float = 0.0
 
     def __post_init__(self) -> None:
+        super().__post_init__()
         # Densities of log g decay as exp(b t / 2) and exp(-a t / 2): the ranges of integrals cover these.
         check_real(self.a, "a", low=0.2)
         check_real(self.b, "b", low=1)
@@ -165,12 +168,17 @@ class CCH(Confluent):
         return powers - 0.5 * self.s * np.exp(log_u)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Robust(Confluent):
     """The robust prior of Bayarri et al. [1]_, ``p(u) ~ u^(-1/2)`` on ``0 < u < (d + 1) / (n + 1)``.
 
     u is 1 / (1 + g), d the number of columns of the model besides the intercept and n the number of rows: g
     is at least ``(n + 1) / (d + 1) - 1``.
+
+    Parameters
+    ----------
+    information : {"null", "observed"}, default "null"
+        Information matrix W of models without an error variance, as in :class:`GPrior`; a keyword.
 
     References
     ----------
@@ -209,13 +217,18 @@ class Robust(Confluent):
         return -0.5 * log_u
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Intrinsic(Confluent):
     """The intrinsic prior of Womack, Leon-Novelo and Casella [1]_ as a mixture of g-priors.
 
     With u = 1 / (1 + g), ``p(u) ~ u^(-1/2) (1 - v u)^(-1/2) / (k + (1 - k) v u)`` on ``0 < u < 1 / v``, where
     ``v = (n + d + 1) / (d + 1)``, ``k = (n + d + 1) / n``, d is the number of columns of the model besides
     the intercept and n the number of rows [2]_.
+
+    Parameters
+    ----------
+    information : {"null", "observed"}, default "null"
+        Information matrix W of models without an error variance, as in :class:`GPrior`; a keyword.
 
     References
     ----------
@@ -257,12 +270,17 @@ class Intrinsic(Confluent):
         return -0.5 * log_u - 0.5 * log_above - np.log(k + (1.0 - k) * v * np.exp(log_u))
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class BetaPrime(Confluent):
     """The beta-prime prior of Maruyama and George [1]_, ``p(u) ~ u^(-3/4) (1 - u)^((n - d - 1.5) / 2 - 1)``.
 
     u is 1 / (1 + g), d the number of columns of the model besides the intercept and n the number of rows,
     which must exceed that of all columns by at least four.
+
+    Parameters
+    ----------
+    information : {"null", "observed"}, default "null"
+        Information matrix W of models without an error variance, as in :class:`GPrior`; a keyword.
 
     References
     ----------

@@ -1,6 +1,6 @@
 """Mixtures of g-priors."""
 
-from dataclasses import astuple, dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
 from typing import ClassVar
 
 import numpy as np
@@ -8,7 +8,7 @@ from scipy.special import gammaln
 
 from pyrjsel._errors import NotAvailableError
 from pyrjsel._typing import FloatArray
-from pyrjsel._validate import check_real
+from pyrjsel._validate import check_choice, check_real
 from pyrjsel.selection.priors._score import GaussianScore
 from pyrjsel.selection.priors.base import (
     RANK_TOL,
@@ -17,6 +17,7 @@ from pyrjsel.selection.priors.base import (
     CompiledPrior,
     GaussianPrior,
     Integrals,
+    Rule,
     Rules,
     Sums,
 )
@@ -26,19 +27,41 @@ from pyrjsel.selection.priors.shrinkage import PERFECT, Shrinkage
 Numbers = float | FloatArray
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Mixture(CoefficientPrior):
     """A prior on the g of ``beta_gamma ~ N(0, g phi (X_gamma' W X_gamma)^-1)``.
 
     The intercept has a flat prior. In gaussian models phi is the error variance with its own prior, by
     default 1 / sigma^2; closed forms do not exist or overflow, and integrals over g are computed by
-    quadrature, to 1e-10. In other models phi is 1 and W the information of the null model, as in
-    ``GPrior(information="null")``.
+    quadrature, to 1e-10. In other models phi is 1 and W that of `information`, ``"null"`` or ``"observed"``,
+    as in :class:`GPrior`.
+
+    Parameters
+    ----------
+    information : {"null", "observed"}, default "null"
+        Information matrix W of models without an error variance; a keyword.
     """
+
+    information: str = field(default="null", kw_only=True)
+
+    def __post_init__(self) -> None:
+        check_choice(self.information, "information", ("null", "observed"))
+
+    def __repr__(self) -> str:
+        shown = [f"{name}={value!r}" for name, value in self._parameters.items()]
+        if self.information != "null":
+            shown.append(f"information={self.information!r}")
+        return f"{type(self).__name__}({', '.join(shown)})"
+
+    @property
+    def _parameters(self) -> dict[str, float]:
+        """Parameters of the density of g."""
+        names = [item.name for item in fields(self) if item.name != "information"]
+        return {name: getattr(self, name) for name in names}
 
     @property
     def of_null_model(self) -> bool:
-        """True: `W` is that of the fitted null model, in models without an error variance."""
+        """True: the precision is that of the fitted null model, as a typical one under ``"observed"``."""
         return True
 
     def compile(self, columns: Columns) -> CompiledPrior:
@@ -55,7 +78,8 @@ class Mixture(CoefficientPrior):
             Prior for centred and scaled columns, at g = 1.
         """
         at_one = GPrior(1.0, information="null").compile(columns)
-        return replace(at_one, mixture=self, total_weight=columns.total_weight)
+        rule = Rule.UNKNOWN_G if self.information == "observed" else None
+        return replace(at_one, mixture=self, total_weight=columns.total_weight, rule=rule)
 
     by_size: ClassVar[bool] = False
 
@@ -209,7 +233,7 @@ class UnknownG(GaussianPrior):
     @property
     def numbers(self) -> tuple[str, list[FloatArray]]:
         """A word and arrays that identify the prior, regardless of its notation."""
-        return type(self.mixture).__name__, [np.array(astuple(self.mixture), dtype=float)]
+        return type(self.mixture).__name__, [np.array([*self.mixture._parameters.values()], dtype=float)]
 
     def matrix(self, gram: FloatArray) -> FloatArray:
         """Return the precision (D, D) of all coefficients, at sigma^2 = g = 1."""
@@ -261,7 +285,7 @@ def _r2(fit: float, total: float) -> float:
     return min(max(fit / total, 0.0), 1.0 - PERFECT)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class HyperG(Mixture):
     """The hyper-g prior, ``p(g) = (a - 2) / 2 (1 + g)^(-a / 2)``.
 
@@ -271,6 +295,8 @@ class HyperG(Mixture):
     ----------
     a : float, default 3
         Parameter above 2; usual values are 3 and 4 (a uniform shrinkage factor).
+    information : {"null", "observed"}, default "null"
+        Information matrix W of models without an error variance, as in :class:`GPrior`; a keyword.
 
     References
     ----------
@@ -287,6 +313,7 @@ class HyperG(Mixture):
     a: float = 3.0
 
     def __post_init__(self) -> None:
+        super().__post_init__()
         self._check(self.a)
 
     def _log_density(self, log_g: Numbers, n: float) -> Numbers:
@@ -296,7 +323,7 @@ class HyperG(Mixture):
         return 0.5 * self.a - 1.0, 0.5 * self.a, 1.0
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class HyperGN(Mixture):
     """The hyper-g/n prior, ``p(g) = (a - 2) / (2 n) (1 + g / n)^(-a / 2)``.
 
@@ -306,6 +333,8 @@ class HyperGN(Mixture):
     ----------
     a : float, default 3
         Parameter above 2; usual values are 3 and 4.
+    information : {"null", "observed"}, default "null"
+        Information matrix W of models without an error variance, as in :class:`GPrior`; a keyword.
 
     References
     ----------
@@ -322,6 +351,7 @@ class HyperGN(Mixture):
     a: float = 3.0
 
     def __post_init__(self) -> None:
+        super().__post_init__()
         self._check(self.a)
 
     def _log_density(self, log_g: Numbers, n: float) -> Numbers:
@@ -332,11 +362,16 @@ class HyperGN(Mixture):
         return 0.5 * self.a - 1.0, 0.5 * self.a, n
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class ZellnerSiow(Mixture):
     """The Zellner-Siow prior, ``1 / g ~ Gamma(1 / 2, rate n / 2)``, n the number of rows.
 
     Coefficients given sigma^2 have a multivariate Cauchy distribution [1]_.
+
+    Parameters
+    ----------
+    information : {"null", "observed"}, default "null"
+        Information matrix W of models without an error variance, as in :class:`GPrior`; a keyword.
 
     References
     ----------

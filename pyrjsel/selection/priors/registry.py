@@ -5,6 +5,7 @@ from collections.abc import Mapping
 from pyrjsel.selection.priors.base import CoefficientPrior
 from pyrjsel.selection.priors.coefficients import GPrior, Normal
 from pyrjsel.selection.priors.confluent import CCH, BetaPrime, Intrinsic, Robust
+from pyrjsel.selection.priors.criteria import AIC, BIC, EmpiricalBayes
 from pyrjsel.selection.priors.g_mixtures import HyperG, HyperGN, ZellnerSiow
 from pyrjsel.selection.priors.spike_slab import SpikeSlab
 
@@ -18,8 +19,9 @@ MIXTURES: tuple[type[CoefficientPrior], ...] = (
     BetaPrime,
     CCH,
 )
-GAUSSIAN: tuple[type[CoefficientPrior], ...] = (GPrior, *MIXTURES, Normal, SpikeSlab)
-GENERALISED: tuple[type[CoefficientPrior], ...] = (GPrior, *MIXTURES, Normal)
+RULES: tuple[type[CoefficientPrior], ...] = (EmpiricalBayes, BIC, AIC)
+GAUSSIAN: tuple[type[CoefficientPrior], ...] = (GPrior, *MIXTURES, *RULES, Normal, SpikeSlab)
+GENERALISED: tuple[type[CoefficientPrior], ...] = (GPrior, *MIXTURES, *RULES, Normal)
 
 # All priors, by their names in files and on the command line.
 COEF_PRIORS: Mapping[str, type[CoefficientPrior]] = {

@@ -15,6 +15,14 @@ cdef enum:
 
 cdef double LOWEST_G
 
+# Rules for g where likelihoods are expanded at their maxima and the g-prior has the information there.
+cdef enum:
+    AT_MODES = 0                 # they are not: the prior does not depend on the response
+    KNOWN_G = 1
+    UNKNOWN_G = 2                # with the density log_prior_g
+    BEST_G = 3                   # that of the largest marginal likelihood of each model
+    PENALTY = 4                  # a flat prior, and a penalty for each coefficient
+
 cdef struct problem_t:
     int n
     int n_columns                # with the intercept
@@ -38,6 +46,8 @@ cdef struct problem_t:
     const double* log_g          # the same: log g there
     int g_stride                 # G_NODES if rows are for numbers of columns, 0 for one row
     int typical_g                # node of a typical log g, a multiple of G_PER_UNIT
+    int rule                     # for g, as above
+    double rule_value            # log g of KNOWN_G, or the penalty for a coefficient
     double scale                 # factor of precision, shift and penalty; 1
     double log_constant          # constant of log f per column; -log(2 pi) / 2
     double log_unit              # logarithm of the unit of coefficients in densities; 0

@@ -29,4 +29,6 @@ class Problem:
         log_prior_g: FloatArray | None = None,
         log_g: FloatArray | None = None,
         typical_g: float = 0.0,
+        rule: int = 0,
+        rule_value: float = 0.0,
     ) -> None: ...

@@ -50,6 +50,8 @@ cdef class Problem:
         on the number of columns, one row for each.
     typical_g : float
         A typical log g.
+    rule, rule_value : int and float
+        How g is found where likelihoods are expanded at their maxima, as in ``_problem.pxd``.
     """
 
     def __init__(self, *, const double[:, ::1] columns, const double[::1] wy, const double[::1] w,
@@ -57,7 +59,7 @@ cdef class Problem:
                  const double[::1] shift, const double[::1] penalty, Passes family not None, bint flat,
                  double rank_tol, const double[::1] log_weights=None, double intercept=0.0,
                  const double[:, ::1] log_prior_g=None, const double[:, ::1] log_g=None,
-                 double typical_g=0.0):
+                 double typical_g=0.0, int rule=AT_MODES, double rule_value=0.0):
         cdef Py_ssize_t n = columns.shape[1], m = columns.shape[0]
         if n == 0 or m == 0 or wy.shape[0] != n or offset.shape[0] != n or precision.shape[0] != m \
                 or precision.shape[1] != m or shift.shape[0] != m or penalty.shape[0] != m \
@@ -89,6 +91,7 @@ cdef class Problem:
         self.c.log_g = &log_g[0, 0] if log_prior_g is not None else NULL
         self.c.g_stride = G_NODES if log_prior_g is not None and log_prior_g.shape[0] > 1 else 0
         self.c.typical_g = G_PER_UNIT * int(round(min(max(typical_g - LOWEST_G, 0.0), G_NODES // G_PER_UNIT)))
+        self.c.rule, self.c.rule_value = rule, rule_value
         self.c.scale = 1.0
         self.c.log_constant = -HALF_LOG_2PI
         self.c.log_unit = 0.0

@@ -11,6 +11,12 @@ from pyrjsel.selection.priors.base import CompiledPrior
 from pyrjsel.selection.regression.gaussian import ROUNDING, GaussianRegression
 from pyrjsel.selection.regression.glm import Regression
 
+NO_DENSITY = (
+    "Reversible jumps need a density of coefficients that does not depend on the fit of each model: "
+    "information='observed', EmpiricalBayes, BIC and AIC have none. Fit with sampler='enumerate' or "
+    "sampler='collapsed'."
+)
+
 
 def state_nuisance(family: Family) -> Nuisance:
     """Return the parameters of states besides coefficients: sigma^2, and log g (0 if g is fixed)."""
@@ -53,6 +59,8 @@ class GaussianRows(Regression):
                 "Reversible jumps move between models of some of the columns, and SpikeSlab has all of them "
                 "in every model. Fit with sampler='gibbs'."
             )
+        if not prior.proper:
+            raise NotAvailableError(NO_DENSITY)
         root, image, rest = whole.square_root()
         size, rank = root.shape
         columns, response = np.zeros((size + 1, rank + 2)), np.zeros(rank + 2)

@@ -249,6 +249,8 @@ class Regression(TermColumns):
             intercept=self.family.intercept(self.y, self.offset, np.ones(self.y.size) if w is None else w),
             rank_tol=self.prior.rank_tol,
             typical_g=self.prior.typical_log_g,
+            rule=self.prior.rule or 0,
+            rule_value=self.prior.rule_value,
             **self._grid_of_g(),
         )
 

@@ -22,6 +22,9 @@ ANSWERS = {
     rj.Intrinsic(): (False, True, False, True),
     rj.BetaPrime(): (False, True, False, True),
     rj.CCH(0.5, 100): (False, True, False, True),
+    rj.EmpiricalBayes(): (False, True, False, True),
+    rj.BIC(): (False, True, False, True),
+    rj.AIC(): (False, True, False, True),
     rj.SpikeSlab(0.1, 10, scaled=True): (True, False, False, False),
     rj.SpikeSlab(0.1, 10): (True, True, False, False),
 }
@@ -43,6 +46,7 @@ def test_gaussian_forms(prior):
         with pytest.raises(rj.NotAvailableError, match=f"{type(prior).__name__}.*sampler='collapsed'"):
             form.conditional(20.0)
         return
+    assert form.proper == (not isinstance(prior, (rj.EmpiricalBayes, rj.BIC, rj.AIC)))
     # Where g is in the state of a chain, how it is drawn is known, and it starts at a number.
     assert (form.conditional(20.0) is not None) == (form.log_g(20.0) > 0)
 

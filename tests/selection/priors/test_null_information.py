@@ -224,7 +224,9 @@ def test_an_offset_that_determines_the_response_is_refused():
 @pytest.mark.parametrize(
     ("change", "text"),
     [
-        ({"information": "observed"}, "'information' parameter of GPrior must be one of 'unit', 'null'"),
+        ({"information": "full"}, "'information' parameter of GPrior must be one of 'unit', 'null'"),
+        ({"information": "observed", "intercept": "joint"}, "'flat' where its information is 'observed'"),
+        ({"information": "observed", "intercept": rj.Normal(1)}, "'flat' where its information is 'obs"),
         ({"information": None}, "'information' parameter"),
         (
             {"information": "null", "intercept": "joint"},

@@ -13,7 +13,7 @@ from pyrjsel._validate import bad_value, check_choice, check_int
 from pyrjsel.model_space import ModelSpace, PackedModels
 from pyrjsel.runtime import FitSettings
 from pyrjsel.selection.evidence.importance_quality import MATTERS, few_effective, poor_integrals
-from pyrjsel.selection.evidence.laplace import Integral, MarginalLikelihood
+from pyrjsel.selection.evidence.laplace import NO_MAXIMUM, Integral, MarginalLikelihood
 from pyrjsel.selection.posterior import Moments, Posterior
 from pyrjsel.selection.regression.glm import Regression
 from pyrjsel.selection.samplers.base import Sampler
@@ -183,12 +183,15 @@ class Enumeration(Sampler):
         alarms: list[str] = []
         deficient = int(np.sum(status == 1))
         failed = int(np.sum(status == 2))
+        endless = int(np.sum(status == 3))
         if deficient:
             notes.append(with_dependence(deficient, count))
         if failed:
             raise DataError(
                 f"The posterior mode of {failed} of {count} models was not found; rescale the columns."
             )
+        if endless:
+            raise DataError(f"{endless:,} of {count:,} models have {NO_MAXIMUM}")
         if not np.any(np.isfinite(values)):
             raise DataError("No feasible model has linearly independent columns, as the g-prior needs.")
 
@@ -199,7 +202,8 @@ class Enumeration(Sampler):
         probability = normalise(log_mass)
         kept = int(np.searchsorted(np.cumsum(probability), 1.0 - REST) + 1)
         kept = min(kept, int(np.sum(np.isfinite(log_mass))))
-        exact = options.exact
+        defined = regression.prior.rule is not None  # by expansions, without an error
+        exact = options.exact or defined
         wanted = Wanted(regression, gamma[:kept], entropy, options)
         found, more = run_parts(wanted.over(Integrals), settings, "integrals")
         integrals = [integral for part in found for integral in part]
@@ -239,7 +243,9 @@ class Enumeration(Sampler):
         )
         words = (
             f"marginal likelihoods of {which} by importance sampling at each mode"
-            if exact
+            if exact and not defined
+            else f"marginal likelihoods of {which} by expansions at the maxima of their likelihoods"
+            if defined
             else f"Laplace approximations of the marginal likelihoods of {which}"
         )
         # Models that were not integrated have unknown errors, negligible in sums over models.

@@ -6,6 +6,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from pyrjsel._errors import NotAvailableError
 from pyrjsel._typing import ByteArray, FloatArray, IntArray
 from pyrjsel._validate import bad_value, check_choice, check_int
 from pyrjsel.families import Nuisance
@@ -13,7 +14,7 @@ from pyrjsel.model_space import ModelSpace, Space, families
 from pyrjsel.model_space.starts import checked_start
 from pyrjsel.runtime import FitSettings
 from pyrjsel.selection.evidence.laplace import MarginalLikelihood, Surrogate
-from pyrjsel.selection.regression.gaussian_rows import GaussianRows, state_nuisance
+from pyrjsel.selection.regression.gaussian_rows import NO_DENSITY, GaussianRows, state_nuisance
 from pyrjsel.selection.regression.glm import Regression
 from pyrjsel.selection.samplers.base import MCMC, Chain, Job, chain_models, is_gaussian, no_counts
 from pyrjsel.selection.samplers.recording.recorder import Block, Manner
@@ -307,7 +308,11 @@ class RJMCMC(MCMC):
         ------
         ParameterError
             If surrogate jumps are requested for linear models, or with mixtures of g-priors.
+        NotAvailableError
+            If marginal likelihoods are no integrals over a prior.
         """
+        if regression.prior.rule is not None:
+            raise NotAvailableError(NO_DENSITY)
         if options.surrogate and regression.nuisance.inner:
             must = "0 for linear models and with mixtures of g-priors"
             raise bad_value("surrogate", must, options.surrogate)

@@ -1,0 +1,282 @@
+"""Rules in the place of a prior: empirical Bayes for g, and the criteria BIC and AIC.
+
+They use the maximum of the likelihood of each model, so their "posterior" probabilities are weights by
+convention; see ``Rule`` of ``base.py``.
+"""
+
+from dataclasses import dataclass, field, replace
+from typing import ClassVar
+
+import numpy as np
+
+from pyrjsel._errors import ParameterError
+from pyrjsel._typing import FloatArray
+from pyrjsel.selection.priors._score import GaussianScore
+from pyrjsel.selection.priors.base import (
+    RANK_TOL,
+    CoefficientPrior,
+    Columns,
+    CompiledPrior,
+    GaussianPrior,
+    Rule,
+    Sums,
+)
+from pyrjsel.selection.priors.coefficients import GPrior
+
+
+@dataclass(frozen=True)
+class BestG(GaussianPrior):
+    """The g-prior of a gaussian model with g at the maximum of its marginal likelihood."""
+
+    rank_tol: ClassVar[float] = RANK_TOL
+    proper: ClassVar[bool] = False
+
+    @property
+    def quadrature(self) -> bool:
+        """True: marginal likelihoods of perfect fits are infinite."""
+        return True
+
+    @property
+    def numbers(self) -> tuple[str, list[FloatArray]]:
+        """A word that identifies the rule."""
+        return "empirical Bayes", []
+
+    def score(self, sums: Sums, most: int) -> GaussianScore:
+        """Return the score of the rule."""
+        return GaussianScore.best_g(sums.nu, sums.total)
+
+    def shrinkage_nodes(self, sums: Sums, d: int, fit: float) -> tuple[FloatArray, FloatArray]:
+        """Return g / (1 + g) at the maximum."""
+        return np.array([self.score(sums, d).moments(d, fit)[0]]), np.ones(1)
+
+
+@dataclass(frozen=True)
+class Penalty(GaussianPrior):
+    """A flat prior of a gaussian model, and a penalty for each coefficient.
+
+    Attributes
+    ----------
+    penalty : float
+    """
+
+    rank_tol: ClassVar[float] = RANK_TOL
+    proper: ClassVar[bool] = False
+    penalty: float = field(kw_only=True)
+
+    @property
+    def quadrature(self) -> bool:
+        """True: likelihoods of perfect fits are infinite."""
+        return True
+
+    @property
+    def numbers(self) -> tuple[str, list[FloatArray]]:
+        """A word and the penalty, which identify the rule."""
+        return "penalty", [np.array([self.penalty])]
+
+    def score(self, sums: Sums, most: int) -> GaussianScore:
+        """Return the score of the rule: that of the maximum, with n and not n - 1 squares."""
+        return GaussianScore.penalised(sums.nu + 1.0, sums.total, self.penalty)
+
+
+@dataclass(frozen=True)
+class EmpiricalBayes(CoefficientPrior):
+    """The g-prior with g at the maximum of each model's marginal likelihood (local empirical Bayes).
+
+    In linear models ``g = max(F - 1, 0)`` with the F statistic of the model [1]_. In others the prior has the
+    observed information of ``GPrior(information="observed")``, and ``g = max(Q / d - 1, 0)`` with Wald's
+    statistic Q of the d coefficients [2]_. The data are used twice: evidence against a term is weak at best.
+
+    References
+    ----------
+    .. [1] Liang, Paulo, Molina, Clyde and Berger (2008), "Mixtures of g priors for Bayesian variable
+       selection", JASA 103, 410-423.
+    .. [2] Li and Clyde (2018), "Mixtures of g-priors in generalized linear models", JASA 113, 1828-1845.
+
+    Examples
+    --------
+    >>> import pyrjsel as rj
+    >>> rj.EmpiricalBayes()
+    EmpiricalBayes()
+    """
+
+    @property
+    def of_null_model(self) -> bool:
+        """True: a typical precision is that of the fitted null model."""
+        return True
+
+    def compile(self, columns: Columns) -> CompiledPrior:
+        """Return the rule on the internal scale.
+
+        Parameters
+        ----------
+        columns : Columns
+            Moments of the columns, with cross-products for the information of the null model.
+
+        Returns
+        -------
+        CompiledPrior
+            Rule for centred and scaled columns.
+        """
+        return replace(_unit(columns), rule=Rule.BEST_G)
+
+    def compile_gaussian(self, scale: FloatArray, n: int) -> GaussianPrior:
+        """Return the rule of a gaussian model on the internal scale.
+
+        Parameters
+        ----------
+        scale : ndarray (D,)
+            Standard deviations of the columns.
+        n : int
+            Number of rows of positive weight.
+
+        Returns
+        -------
+        GaussianPrior
+            Rule for centred and scaled columns.
+        """
+        zero = np.zeros(scale.size)
+        return BestG(zero, zero, zero)
+
+
+class Criterion(CoefficientPrior):
+    """Base of criteria: the largest likelihood, and a penalty for each coefficient."""
+
+    def penalty(self, n: float) -> float:
+        """Return the penalty on the log-likelihood for one coefficient.
+
+        Parameters
+        ----------
+        n : float
+            Number of rows, or of trials.
+
+        Returns
+        -------
+        float
+            Half of what the criterion adds to the deviance.
+        """
+        raise NotImplementedError
+
+    @property
+    def of_null_model(self) -> bool:
+        """True: a typical precision is that of the fitted null model."""
+        return True
+
+    def compile(self, columns: Columns) -> CompiledPrior:
+        """Return the rule on the internal scale.
+
+        Parameters
+        ----------
+        columns : Columns
+            Moments of the columns, with cross-products for the information of the null model.
+
+        Returns
+        -------
+        CompiledPrior
+            Rule for centred and scaled columns.
+        """
+        penalty = self.penalty(columns.total_weight)
+        return replace(_unit(columns), rule=Rule.PENALTY, rule_value=penalty)
+
+    def compile_gaussian(self, scale: FloatArray, n: int) -> GaussianPrior:
+        """Return the rule of a gaussian model on the internal scale.
+
+        Parameters
+        ----------
+        scale : ndarray (D,)
+            Standard deviations of the columns.
+        n : int
+            Number of rows of positive weight.
+
+        Returns
+        -------
+        GaussianPrior
+            Rule for centred and scaled columns.
+
+        Raises
+        ------
+        ParameterError
+            If there are not more rows than columns with the intercept.
+        """
+        if n <= scale.size + 1:
+            raise ParameterError(
+                f"The 'coef_prior' parameter must be another than {self!r} unless there are at least two "
+                f"rows more than columns. Got {n} rows and {scale.size} columns."
+            )
+        zero = np.zeros(scale.size)
+        return Penalty(zero, zero, zero, penalty=self.penalty(n))
+
+
+@dataclass(frozen=True)
+class BIC(Criterion):
+    """The Bayesian information criterion of Schwarz: weights ``exp(-BIC / 2)`` of models [1]_.
+
+    Each coefficient costs half of log n on the log scale, with n rows, or trials of a binomial response.
+    Coefficients are those of maximum likelihood, with normal distributions (in linear models: given the error
+    variance, which has n - 1 degrees of freedom).
+
+    References
+    ----------
+    .. [1] Raftery (1995), "Bayesian model selection in social research", Sociological Methodology 25,
+       111-163.
+
+    Examples
+    --------
+    >>> import pyrjsel as rj
+    >>> rj.BIC().penalty(100)
+    2.302585092994046
+    """
+
+    def penalty(self, n: float) -> float:
+        """Return the penalty on the log-likelihood for one coefficient.
+
+        Parameters
+        ----------
+        n : float
+            Number of rows, or of trials.
+
+        Returns
+        -------
+        float
+            Half of log n.
+        """
+        return 0.5 * float(np.log(n))
+
+
+@dataclass(frozen=True)
+class AIC(Criterion):
+    """Akaike's information criterion: weights ``exp(-AIC / 2)`` of models, for predictions [1]_.
+
+    They are not posterior probabilities: with any number of rows, a useless term keeps a weight of a quarter
+    or more. Coefficients are as under :class:`BIC`.
+
+    References
+    ----------
+    .. [1] Burnham and Anderson (2004), "Multimodel inference: understanding AIC and BIC in model selection",
+       Sociological Methods and Research 33, 261-304.
+
+    Examples
+    --------
+    >>> import pyrjsel as rj
+    >>> rj.AIC().penalty(100)
+    1.0
+    """
+
+    def penalty(self, n: float) -> float:
+        """Return the penalty on the log-likelihood for one coefficient.
+
+        Parameters
+        ----------
+        n : float
+            Number of rows, which does not matter.
+
+        Returns
+        -------
+        float
+            One.
+        """
+        return 1.0
+
+
+def _unit(columns: Columns) -> CompiledPrior:
+    """Return the unit-information prior of the null model, for the rank rule and for surrogates."""
+    return GPrior("n", information="null").compile(columns)
