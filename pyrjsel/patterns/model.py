@@ -132,7 +132,7 @@ class PatternLogit:
         missing: str = "drop",
     ) -> None:
         design, rows = LabelDesign.from_arrays(endog, exog, missing=missing)
-        self._fill(
+        self._build(
             design, rows, *self._parts(design, rows, kind, order, prior, sigma_prior, sigma_0, compress)
         )
 
@@ -287,10 +287,10 @@ class PatternLogit:
     ) -> Self:
         """Return a model of a design, its observations, their patterns and priors."""
         model = cls.__new__(cls)
-        model._fill(design, rows, features, groups, prior)
+        model._build(design, rows, features, groups, prior)
         return model
 
-    def _fill(
+    def _build(
         self, design: LabelDesign, rows: Any, features: Features, groups: Groups, prior: PatternPrior
     ) -> None:
         self.design, self.data = design, rows

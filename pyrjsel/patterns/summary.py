@@ -88,7 +88,7 @@ def tables(
     sums = sums[["patterns", "cases", "median", "sd", "ci_lower", "ci_upper"]]
     return [
         (
-            "Scales by order, with its patterns and groups; MCSE, ESS and R-hat of log sigma",
+            "Scales, patterns and groups by order; MCSE, ESS and R-hat are those of log sigma",
             scales,
             formats,
         ),

@@ -154,7 +154,9 @@ def test_too_many_groups_are_refused_while_they_are_found(monkeypatch, rng):
     features = make_features(rng.integers(0, 2, size=(150, 18)), "interactions", 18)
     every = find_groups(features).n_groups
     monkeypatch.setattr(compression, "MOST_BYTES", 1_000_000)
-    with pytest.raises(DataError, match=r"order 18 of these 150 observations need more than 0\.001 GB") as caught:
+    with pytest.raises(
+        DataError, match=r"order 18 of these 150 observations need more than 0\.001 GB"
+    ) as caught:
         find_groups(features)
     so_far = int(re.search(r"\(([\d,]+) groups or more", str(caught.value))[1].replace(",", ""))
     assert so_far < every / 2
