@@ -28,18 +28,18 @@ class MixtureDraws:
     index : ndarray of int32 (draws,)
         The subset of each draw.
     log_posterior : ndarray (draws,)
-        Log density of labels (for the joint target, also of inputs), kernels, weights and subset, up to a
-        constant; it can be compared between subsets only as what a sampler visits.
+        Unnormalised log density of subset, kernels and weights. Subsets differ in dimension: it is no score
+        of a subset.
     log_likelihood : ndarray (draws,)
-        Log probability of the labels given the inputs, kernels, weights and subset. For the joint target, log
-        density of labels and inputs, with the background; of missing inputs that are imputed (of the gaussian
-        background) too.
+        Log probability of the labels given inputs, kernels, weights and subset. For ``target="joint"`` the
+        log density of labels and inputs, the background and imputed inputs included.
     occupied : ndarray of int32 (draws,)
-        Kernels with at least one row; for labels given inputs, those that answer for half a row or more.
+        Kernels whose responsibilities, given labels and inputs, add up to at least half an observation. For
+        ``target="joint"`` kernels to which at least one observation is allocated.
     counts : ndarray (2, moves + T - 1)
         Proposals and acceptances, by `MOVES`, and those of exchanges between neighbouring replicas.
     mean, variance : ndarray (kept, D, p)
-        Kernels in range units of every so many draws; NaN for inputs that are not selected.
+        Kernels in range units, of a thinned part of the draws; NaN for inputs that are not selected.
     weight : ndarray (kept, K, D)
         Weights of the kernels in each class.
     prior : ndarray (kept, K)

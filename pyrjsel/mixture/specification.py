@@ -99,16 +99,22 @@ class Specification:
     Attributes
     ----------
     design : InputDesign
-        Of the inputs that are not constant.
+        Inputs with at least two different values.
     data : InputRows
-        Rows that have some input.
+        Observations with at least one input; given the inputs, labelled ones only.
     left_out : tuple of str
-        The other inputs.
+        Constant or wholly missing inputs.
     scaling : Scaling
     components : tuple of int
+        Numbers of kernels to compare.
+    target : {"labels", "joint"}
     background : {"gaussian", "independent", None}
+        None for ``target="labels"``, which has no density of the inputs.
     proposal : {"conditional", "prior"}
-    prior : MixturePrior
+    prior : KernelPrior or MixturePrior
+        Of the labels target and of the joint target.
+    weight_prior : float
+        Concentration of the Dirichlet prior of class weights.
     subsets : Constrained
     """
 
@@ -126,7 +132,7 @@ class Specification:
 
 
 def specify(choices: Choices, design: InputDesign, rows: InputRows, known: tuple[Any, ...]) -> Specification:
-    """Return what the choices come to.
+    """Check the settings and evaluate them on the training data.
 
     Raises
     ------

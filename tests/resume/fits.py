@@ -59,6 +59,7 @@ def make_models():
         "classifier": rj.mixture_classifier(
             "species ~ a + b + c + np.abs(d)", flowers(), target="joint", components=2
         ),
+        "labels": rj.mixture_classifier("species ~ a + b + c + np.abs(d)", flowers()),
         "independent": rj.mixture_classifier(
             "species ~ .",
             flowers(),
@@ -106,6 +107,7 @@ FITS = {
     "patterns slice": ("patterns", {"sampler": "slice", "draws": 20, "burn_in": 50, "chains": 2}),
     "sequence interweaving": ("sequence", {"draws": 40, "burn_in": 50, "thin": 3, "chains": 2}),
     "classifier": ("classifier", {"draws": 500, "chains": 2}),
+    "labels classifier": ("labels", {"draws": 400, "burn_in": 200, "thin": 2, "chains": 2}),
     "independent classifier": ("independent", {"draws": 300, "chains": 2, "thin": 2}),
     "compared classifiers": ("classifiers", {"draws": 200, "chains": 2, "folds": 2}),
     "kernel smc": ("kernel", {"sampler": "smc", "particles": 60, "runs": 2}),

@@ -90,6 +90,7 @@ def test_after_loading_with_rows_given_again(wanted, tmp_path):
         ("patterns interweaving", births),
         ("long kernel mcmc", fits.waves(1100)),
         ("classifier", fits.flowers()),
+        ("labels classifier", fits.flowers()),
         ("compared classifiers", fits.flowers()),
     ):
         short(name).save(tmp_path / "a.rjs")

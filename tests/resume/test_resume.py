@@ -202,6 +202,27 @@ def test_of_other_models_of_patterns_and_kernels(tmp_path):
     kernel().fit(checkpoint=tmp_path / "b", rng=1, particles=20)
 
 
+@pytest.mark.filterwarnings("ignore::pyrjsel.PyrjselWarning")
+def test_of_other_classifiers(tmp_path):
+    short = {"draws": 30, "burn_in": 20, "chains": 1, "rng": 1, "progress": False}
+
+    def classifier(**changes):
+        return rj.mixture_classifier("species ~ a + b", fits.flowers(), **changes)
+
+    first = classifier().fit(checkpoint=tmp_path / "run", **short)
+    for changes, reason in (
+        ({"target": "joint"}, "target was 'labels' and is 'joint'"),
+        ({"weight_prior": 0.5}, r"weight prior was 0\.2 and is 0\.5"),
+        ({"prior": rj.KernelPrior(h=0.16)}, "prior differs"),
+        ({"components": 2}, "components differs"),
+        ({"proposal": "prior"}, "option proposal was 'conditional' and is 'prior'"),
+    ):
+        with pytest.raises(rj.StoreError, match=reason):
+            classifier(**changes).fit(checkpoint=tmp_path / "run", **short)
+    again = classifier().fit(checkpoint=tmp_path / "run", **short)
+    assert fits.digest_of(again) == fits.digest_of(first)
+
+
 def test_no_seed_is_the_seed_that_is_there(tmp_path):
     """What was drawn for ``rng=None`` is kept."""
     options = {**FIT, "rng": None, "draws": 3000}
