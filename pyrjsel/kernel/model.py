@@ -151,7 +151,7 @@ class KernelRegression:
             noise_prior,
             coef_prior,
         )
-        self._fill(design, rows, specify(choices, design, rows))
+        self._build(design, rows, specify(choices, design, rows))
 
     @classmethod
     def from_formula(
@@ -230,10 +230,10 @@ class KernelRegression:
     def _from_parts(cls, design: Design, data: DesignData, specification: Specification) -> Self:
         """Return the model of a design, rows, and what choices came to on them."""
         model = cls.__new__(cls)
-        model._fill(design, data, specification)
+        model._build(design, data, specification)
         return model
 
-    def _fill(self, design: Design, data: DesignData, specification: Specification) -> None:
+    def _build(self, design: Design, data: DesignData, specification: Specification) -> None:
         self.design, self.data = design, data
         self.standardize, self.scaling = specification.standardize, specification.scaling
         self.convention, self.widths = specification.convention, specification.widths

@@ -170,7 +170,7 @@ class MixtureClassifier(OverSpace):
             max_size,
         )
         known = tuple(exog.columns) if isinstance(exog, pd.DataFrame) else design.names
-        self._fill(specify(choices, design, rows, known))
+        self._build(specify(choices, design, rows, known))
 
     @classmethod
     def from_formula(
@@ -255,10 +255,10 @@ class MixtureClassifier(OverSpace):
     def _from_parts(cls, specification: Specification) -> Self:
         """Return the model of what choices came to."""
         model = cls.__new__(cls)
-        model._fill(specification)
+        model._build(specification)
         return model
 
-    def _fill(self, specification: Specification) -> None:
+    def _build(self, specification: Specification) -> None:
         self.design, self.data = specification.design, specification.data
         self.left_out, self.scaling = specification.left_out, specification.scaling
         self.components, self.target = specification.components, specification.target

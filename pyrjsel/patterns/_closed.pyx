@@ -1,14 +1,14 @@
-"""The groups of interactions: extents of patterns, with the number of patterns of each order.
+"""Groups of interactions: extents of patterns, with the number of patterns of each order.
 
-Features are taken one after the other. After feature j there is a state for each extent S of a pattern of
-the first j features, with the number of those patterns by order. The next feature either stays open, which
-leaves S and its counts, or is fixed at one of the levels that S has, which gives the part of S at that
-level, one order up. States of equal extent are merged by a hash that is confirmed case by case. Every
-extent of a part of the features is one of all the features, so that at no time there are more states than
-groups in the end: cost and memory follow the groups (and their extents), however many patterns they have,
-with a limit on the order and without. Counts are sums of positive terms and keep their relative precision.
+Features are added one at a time. After feature j there is a state for each extent S of a pattern of the first
+j features, with the number of these patterns by order. The next feature either stays open, which keeps S and
+its counts, or is fixed at a level that occurs in S, which gives the part of S with that level, one order
+higher. States of equal extent are merged by a hash, which is confirmed by comparison. Every extent of the
+first features is also an extent of all features, so that there are never more states than groups at the end:
+cost and memory are proportional to the groups and their extents, whatever the number of patterns, with or
+without a limit on the order. Counts are sums of positive terms and keep their relative precision.
 
-The closed item set of a group is what its cases share.
+The closure of a group is the closed item set that its observations ("cases") share.
 """
 
 cimport cython
@@ -17,29 +17,29 @@ from libc.string cimport memcmp, memcpy
 
 import numpy as np
 
-# Cases and counts looked at before a block ends: about 0.1 s.
+# Number of cases and counts processed per block: about 0.1 s.
 cdef int64_t BLOCK = 5_000_000
 
 
 @cython.final
 cdef class Extents:
-    """Extents of the patterns of some cases, found in blocks.
+    """Extents of patterns, computed in blocks.
 
     Parameters
     ----------
     codes : int32 array (n, p)
-        Cases; codes from 0.
+        Observations as codes from 0.
     order : int
-        The most features that a pattern fixes.
+        Largest number of features that a pattern fixes.
     merge : bool
-        Whether patterns of equal extent share a state; else each pattern has its own.
+        Whether patterns of equal extent share a state; otherwise each pattern has its own.
     """
 
     cdef const int[:, ::1] codes
     cdef Py_ssize_t n, p, n_orders
     cdef bint merge
-    # By state: its cases start there in `cases`; counts of the finished features, and what the one at
-    # work adds; the lowest order, likewise; a pattern of that order, as a record; the hash.
+    # By state: start of its extent in `cases`; counts for the finished features, and increments for the
+    # current one; the lowest order, likewise; a pattern of that order, as a record; the hash.
     cdef int64_t n_states, n_sources, source
     cdef Py_ssize_t feature
     cdef object arrays
@@ -49,12 +49,12 @@ cdef class Extents:
     cdef int64_t[::1] record, added_record
     cdef uint64_t[::1] hashes
     cdef int[::1] cases
-    # A record is a feature that is fixed and the record of the others.
+    # A record is a fixed feature and the record of the other features of the pattern.
     cdef int64_t n_records
     cdef int64_t[::1] rest
     cdef int[::1] fixed
-    cdef int64_t[::1] table          # a power of two; -1 is empty
-    # Workspace: cases of the source by level, their number, end and hash.
+    cdef int64_t[::1] table          # of a length that is a power of two; -1 is empty
+    # Workspace: cases of the source state by level, their number, end and hash.
     cdef int[::1] split
     cdef int[::1] levels, size, end
     cdef uint64_t[::1] part_hash
@@ -82,7 +82,7 @@ cdef class Extents:
         self.split, self.levels = np.empty(self.n, dtype=np.intc), np.empty(most, dtype=np.intc)
         self.size, self.end = np.zeros(most, dtype=np.intc), np.empty(most, dtype=np.intc)
         self.part_hash = np.zeros(most, dtype=np.uint64)
-        # Any keys will do: collisions cost time alone.
+        # Keys are arbitrary: collisions cost only time.
         self.keys = np.random.default_rng(0).integers(2**64, size=self.n, dtype=np.uint64)
         self.n_states, self.n_sources, self.source, self.feature = 1, 1, 0, 0
         self.n_records = 1
@@ -96,16 +96,16 @@ cdef class Extents:
 
     @property
     def n_extents(self):
-        """Number of states so far."""
+        """Current number of states."""
         return self.n_states
 
     @property
     def n_cases(self):
-        """Cases of all the states so far."""
+        """Current total size of all extents."""
         return self.start[self.n_states]
 
     def run(self):
-        """Work for a fraction of a second; return whether all is found."""
+        """Continue for a fraction of a second; return whether the search is complete."""
         cdef bint full
         cdef int64_t budget = BLOCK
         while budget > 0 and self.feature < self.p:
@@ -116,20 +116,20 @@ cdef class Extents:
         return self.feature == self.p
 
     def result(self):
-        """Return the states by lowest order, otherwise as they were found.
+        """Return the states sorted by lowest order (stable).
 
         Returns
         -------
         indptr : int64 array (G + 1,)
-            Where the cases of each state start.
+            The extent of state g is ``cases[indptr[g]:indptr[g + 1]]``.
         cases : int32 array
-            The extents, in increasing order; the first has all cases.
+            The extents, in increasing order; the first contains all cases.
         counts : float64 array (G, O + 1)
-            Patterns by order.
+            Number of patterns by order.
         shortest : int32 array (G, p)
-            A pattern of the lowest order; -1 for any level.
+            A pattern of the lowest order; -1 for open features.
         closure : int32 array (G, p)
-            What the cases share.
+            Levels shared by the extent; -1 for other features.
         """
         cdef int64_t n_states = self.n_states, g, s, t
         sequence = np.argsort(self.arrays["low"][:n_states], kind="stable").astype(np.int64)
@@ -155,7 +155,7 @@ cdef class Extents:
         return indptr, cases, self.arrays["counts"][sequence], shortest, closure
 
     cdef void _share(self, int64_t s, int[::1] shared) noexcept nogil:
-        """Fill in the levels that all cases of a state share."""
+        """Fill in the levels shared by the extent of a state."""
         cdef int64_t first = self.start[s], last = self.start[s + 1], i
         cdef Py_ssize_t j
         cdef int code
@@ -168,13 +168,13 @@ cdef class Extents:
                 shared[j] = code
 
     cdef bint _sources(self, int64_t* budget) noexcept nogil:
-        """Fix the feature at work in one state after the other; return whether room is needed first."""
+        """Fix the current feature in one state after the other; return whether the arrays must grow first."""
         cdef int64_t first, last, new_cases
         while self.source < self.n_sources:
             first, last = self.start[self.source], self.start[self.source + 1]
             budget[0] -= last - first + self.n_orders
             if self.low[self.source] < self.n_orders - 1:
-                # A source has at most as many parts as cases, and they are no more than its cases.
+                # A source has at most as many parts as cases, and their total size is that of the source.
                 new_cases = self.n_states + last - first
                 if (
                     new_cases > self.low.shape[0]
@@ -192,7 +192,7 @@ cdef class Extents:
         return False
 
     cdef void _part(self, int64_t first, int64_t last) noexcept nogil:
-        """Add the parts of the source by level of the feature at work."""
+        """Add the parts of the source by level of the current feature."""
         cdef int64_t i
         cdef int n_levels = 0, k, place, code, case, begin
         for i in range(first, last):
@@ -203,7 +203,7 @@ cdef class Extents:
                 n_levels += 1
             self.size[code] += 1
             self.part_hash[code] ^= self.keys[case]
-        for k in range(1, n_levels):  # in order, so that groups do not depend on the order of cases
+        for k in range(1, n_levels):  # sorted, so that groups do not depend on the order of cases
             code, place = self.levels[k], k
             while place > 0 and self.levels[place - 1] > code:
                 self.levels[place] = self.levels[place - 1]
@@ -226,7 +226,7 @@ cdef class Extents:
             self.part_hash[code] = 0
 
     cdef int64_t _state(self, const int* cases, int size, uint64_t code) noexcept nogil:
-        """Return the state of an extent, a new one if it has none."""
+        """Return the state of an extent; create it if it does not exist."""
         cdef int64_t s
         cdef uint64_t slot = 0, mask
         cdef Py_ssize_t o
@@ -255,7 +255,7 @@ cdef class Extents:
         return s
 
     cdef void _add(self, int64_t s) noexcept nogil:
-        """Add the patterns of the source to a state, one order up."""
+        """Add the patterns of the source to a state, one order higher."""
         cdef Py_ssize_t o
         for o in range(self.low[self.source], self.n_orders - 1):
             self.added[s, o + 1] += self.counts[self.source, o]
@@ -267,7 +267,7 @@ cdef class Extents:
             self.n_records += 1
 
     cdef void _finish(self) noexcept nogil:
-        """Take what the feature at work has added to the counts, and go to the next."""
+        """Add the increments of the current feature to the counts, and continue with the next feature."""
         cdef int64_t s
         cdef Py_ssize_t o
         for s in range(self.n_states):
@@ -280,7 +280,7 @@ cdef class Extents:
         self.source, self.n_sources = 0, self.n_states
 
     cdef void _enter(self, int64_t s) noexcept nogil:
-        """Put a state into the table."""
+        """Insert a state into the hash table."""
         cdef uint64_t mask = <uint64_t> self.table.shape[0] - 1
         cdef uint64_t slot = self.hashes[s] & mask
         while self.table[slot] >= 0:
@@ -288,7 +288,7 @@ cdef class Extents:
         self.table[slot] = s
 
     cdef int _grow(self) except -1:
-        """Make room for as many states, records and cases again, and for the parts of any source."""
+        """Double the arrays of states, records and cases, with space for the parts of any source."""
         cdef int64_t s
         cdef Py_ssize_t more = self.n
         for name, array in self.arrays.items():
@@ -308,7 +308,7 @@ cdef class Extents:
         return 0
 
     cdef int _view(self) except -1:
-        """Point the views at the arrays."""
+        """Set the views of the arrays."""
         arrays = self.arrays
         self.start, self.cases, self.hashes = arrays["start"], arrays["cases"], arrays["hashes"]
         self.counts, self.added = arrays["counts"], arrays["added"]

@@ -1,8 +1,8 @@
-"""Linear predictors of new cases, given draws of the sums over groups.
+"""Linear predictors of new observations, given draws of the sums of groups.
 
-A group that a case expresses wholly adds its sum; one that it expresses in part adds a draw of that part
-given the sum; the patterns that no case of the fit expresses add a draw from their prior. Scales are those
-of the draw: sums over orders of sigma (Cauchy) or of its square (normal).
+A group that matches fully contributes its sum; a group that matches in part contributes a draw of this part
+given the sum; patterns that do not occur in the training data contribute a draw from their prior. Scales are
+computed from the same draw: sums over orders of sigma (Cauchy) or of its square (normal).
 """
 
 from libc.math cimport sqrt
@@ -13,7 +13,7 @@ from pyrjsel.patterns._split cimport draw_cauchy, draw_standard
 
 cdef inline double scale_of(const double* patterns, const double* sigma, Py_ssize_t orders,
                             bint cauchy) noexcept nogil:
-    """The scale of a sum over so many patterns by order; its variance for the normal prior."""
+    """Return the scale of a sum over patterns by order; under the normal prior its variance."""
     cdef Py_ssize_t o
     cdef double total = 0.0
     for o in range(orders):
@@ -26,23 +26,23 @@ def predictors(object rng, const double[:, :, ::1] sums, const double[:, ::1] si
                Py_ssize_t first, const long long[::1] indptr, const int[::1] group, const int[::1] part,
                const double[:, ::1] inside, const double[:, ::1] outside, const double[:, ::1] unseen,
                double[:, :, ::1] out):
-    """Fill in linear predictors of the cases from the one at `first` on, as many as `out` has room for.
+    """Fill `out` with linear predictors of the observations from position `first` on.
 
     Parameters
     ----------
     rng : Generator
-        Its lock is taken.
+        Random number generator; its lock is acquired.
     sums : float64 array (D, C, G)
-        Draws of the sum over each group, by class.
+        Draws of the sum of each group, by class.
     sigma : float64 array (D, O + 1)
         Draws of the scales by order.
     cauchy : bool
-        Whether coefficients are Cauchy or normal.
+        Whether the prior is Cauchy; otherwise normal.
     first : int
-        The first case.
+        Position of the first observation.
     indptr, group, part, inside, outside, unseen
-        Of :class:`pyrjsel.patterns.matching.Matches`.
-    out : float64 array (cases, D, C)
+        As in :class:`pyrjsel.patterns.matching.Matches`.
+    out : float64 array (observations, D, C)
         Linear predictors.
     """
     cdef bitgen_t* bits = bitgen_of(rng)
@@ -64,7 +64,7 @@ def predictors(object rng, const double[:, :, ::1] sums, const double[:, ::1] si
                         if cauchy:
                             value += draw_cauchy(sums[d, c, group[k]], one, other, bits, &rest)
                         else:
-                            # Normal parts add up to one normal variable.
+                            # The sum of normal parts is drawn at once.
                             value += sums[d, c, group[k]] * (one / (one + other))
                             spread += one * (other / (one + other))
                     if cauchy and spread > 0.0:

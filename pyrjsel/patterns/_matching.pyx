@@ -1,13 +1,13 @@
-"""Which patterns of each group new cases express.
+"""Patterns of each group that new observations ("cases") match.
 
-Sequences: a walk down the suffix trie, one step an order.
+Sequences: descent in the suffix trie, one step per order.
 
-Interactions: the patterns of a case are the subsets of its features, at its own levels. Features are taken
-one after the other, as in ``_closed.pyx``; after feature j there is a state for each group that has
-patterns of the first j features, with their number by order. Fixing the next feature leads from a group to
-that of the cases that share its level, or to nowhere if there are none. These steps are looked up once for
-each group that a case comes to, so that a case costs its groups times the features, whatever the number
-of its patterns is.
+Interactions: the patterns of a case are the subsets of its features, at its own levels. Features are added
+one at a time, as in ``_closed.pyx``; after feature j there is a state for each group with patterns of the
+first j features, with their number by order. Fixing the next feature leads from a group to the group of those
+training cases that share its level, or to none if there are no such cases. These steps are computed once per
+group, so that the cost of a case is proportional to its groups times the features, whatever the number of its
+patterns.
 """
 
 cimport cython
@@ -16,13 +16,13 @@ from libc.string cimport memcmp, memset
 
 import numpy as np
 
-# Steps before a block ends: less than 0.1 s, and some 10 MB.
+# Number of steps per block: less than 0.1 s, and about 10 MB.
 cdef int64_t BLOCK = 5_000_000
 
 cdef enum:
-    ANY = -1                    # a feature that a group leaves open; a level that no case has
-    UNKNOWN = -1                # a group that has not been come to
-    NOWHERE = -2                # the extent without cases
+    ANY = -1                    # an open feature of a group; an unseen level
+    UNKNOWN = -1                # a group not yet visited
+    NOWHERE = -2                # the empty extent
 
 
 def walk(const int[:, ::1] new, int order, const int[:, ::1] closure, const int[::1] lo, const int[::1] hi,
@@ -35,17 +35,17 @@ def walk(const int[:, ::1] new, int order, const int[:, ::1] closure, const int[
     new : int32 array (m, p)
         Histories, the last column the most recent.
     order : int
-        The largest order.
+        Largest order.
     closure, lo, hi
-        Of the groups.
+        As in :class:`pyrjsel.patterns.groups.Groups`.
     first_child : int64 array (G + 1,)
-        Where the children of each group start in `children`.
+        The children of group g are ``children[first_child[g]:first_child[g + 1]]``.
     children : int32 array
         Groups.
     groups : int32 array (m, order + 1)
         Filled with the groups on the path.
     n_groups, depth : int32 arrays (m,)
-        Filled with their number, and with the largest order that matches.
+        Filled with their number, and with the largest matching order.
     """
     cdef Py_ssize_t p = new.shape[1], i
     cdef int64_t k
@@ -71,14 +71,14 @@ def walk(const int[:, ::1] new, int order, const int[:, ::1] closure, const int[
 
 @cython.final
 cdef class Matcher:
-    """Matches cases with groups of interactions.
+    """Matching of cases with groups of interactions.
 
     Parameters
     ----------
     codes : int32 array (n, p)
-        Cases of the fit.
+        Training cases.
     indptr, cases, closure, totals
-        Of their groups, compressed: extents, what they share, and patterns by order.
+        Extents, closures and numbers of patterns by order of the compressed groups.
     n_levels : intp array (p,)
         Number of levels of each feature.
     """
@@ -88,7 +88,7 @@ cdef class Matcher:
     cdef const int[::1] cases
     cdef const double[:, ::1] totals
     cdef Py_ssize_t n, p, n_orders, width
-    cdef Py_ssize_t[::1] level           # where the levels of each feature start in a row of steps
+    cdef Py_ssize_t[::1] level           # start of the levels of each feature in a row of steps
     cdef uint64_t[::1] keys, hashes
     cdef int64_t[::1] table              # groups by hash; -1 is empty
     # By group, its row of steps or UNKNOWN, and its state or UNKNOWN.
@@ -96,15 +96,15 @@ cdef class Matcher:
     cdef Py_ssize_t n_rows
     cdef object arrays
     cdef int[:, ::1] steps
-    # States of the case at work, after those of the cases before it in the block; of the latter counts are
-    # kept where a part of the group is expressed.
+    # States of the current case, after those of the preceding cases of the block, of which only the groups
+    # that match in part keep their counts.
     cdef Py_ssize_t n_before, n_states, n_parts
     cdef int[::1] part
     cdef int[::1] group, low             # the lowest order of the patterns of a state
     cdef double[:, ::1] counts, added
     cdef Py_ssize_t n_touched
-    cdef int[::1] touched                # states to which the feature at work adds patterns
-    cdef double[::1] none, none_added    # patterns by order that no case of the fit expresses
+    cdef int[::1] touched                # states to which the current feature adds patterns
+    cdef double[::1] none, none_added    # patterns by order without training cases
     cdef int[::1] split, size, end
     cdef uint64_t[::1] part_hash
 
@@ -119,7 +119,7 @@ cdef class Matcher:
         n_groups = closure.shape[0]
         self.level = np.concatenate([[0], np.cumsum(n_levels)]).astype(np.intp)
         self.width = self.level[self.p]
-        # Any keys will do: collisions cost time alone.
+        # Keys are arbitrary: collisions cost only time.
         keys = np.random.default_rng(0).integers(2**64, size=self.n, dtype=np.uint64)
         self.keys = keys
         self.hashes = np.bitwise_xor.reduceat(keys[np.asarray(cases)], np.asarray(indptr)[:n_groups])
@@ -150,27 +150,27 @@ cdef class Matcher:
         self.part_hash = np.zeros(most, dtype=np.uint64)
 
     def run(self, const int[:, ::1] new, Py_ssize_t first):
-        """Match cases from the one at `first` on, for a fraction of a second.
+        """Match cases from position `first` on, for a fraction of a second.
 
         Parameters
         ----------
         new : int32 array (m, p)
-            Cases; -1 is a level that no case of the fit has.
+            New cases; -1 is an unseen level.
         first : int
-            Where to begin.
+            Position of the first case.
 
         Returns
         -------
         ends : int64 array
-            Where the groups of each case that was matched end.
+            End of the groups of each matched case in `groups`.
         groups : int32 array
-            The groups that it expresses.
+            Groups that match, fully or in part.
         part : int32 array
-            Row of `inside` of each of them, or -1 where all of its patterns are expressed.
+            For each of them its row of `inside`, or -1 if all of its patterns match.
         inside : float64 array (parts, O + 1)
-            Patterns by order that are expressed, where others are not.
+            Number of matching patterns by order, for groups that match in part.
         unseen : float64 array (cases, O + 1)
-            Patterns that no case of the fit expresses, by order.
+            Number of matching patterns by order that do not occur in the training data.
         """
         cdef Py_ssize_t i = first
         cdef int64_t budget = BLOCK
@@ -198,7 +198,7 @@ cdef class Matcher:
         )
 
     cdef bint _case(self, const int[:, ::1] new, Py_ssize_t i, int64_t* budget) noexcept nogil:
-        """Find the states of a case; return whether room is needed, and the case is to begin anew."""
+        """Find the states of a case; return whether the arrays must grow, and the case be restarted."""
         cdef Py_ssize_t j, s, o, known
         cdef int g, to, code
         cdef bint full = False
@@ -237,7 +237,7 @@ cdef class Matcher:
             for o in range(self.n_touched):
                 self._take(self.touched[o])
             self.n_touched = 0
-            # What is nowhere stays there: this feature may be added to each of those patterns.
+            # Patterns with an empty extent keep it: each may also fix this feature.
             for o in range(self.n_orders - 1, 0, -1):
                 self.none[o] += self.none[o - 1] + self.none_added[o]
                 self.none_added[o] = 0.0
@@ -246,7 +246,7 @@ cdef class Matcher:
         return full
 
     cdef void _settle(self, const int[:, ::1] new, Py_ssize_t i) noexcept nogil:
-        """Keep the counts of groups that the case expresses in part."""
+        """Store the counts of groups that match in part."""
         cdef Py_ssize_t s, j, o
         cdef int g
         for s in range(self.n_before, self.n_states):
@@ -266,7 +266,7 @@ cdef class Matcher:
         self.n_before = self.n_states
 
     cdef bint _pass(self, Py_ssize_t s, int to) noexcept nogil:
-        """Add the patterns of a state to a group, one order up; return whether there was room."""
+        """Add the patterns of a state to a group, one order higher; return whether there was space."""
         cdef Py_ssize_t o, t
         if to == NOWHERE:
             for o in range(self.low[s], self.n_orders - 1):
@@ -276,7 +276,7 @@ cdef class Matcher:
         if t < 0:
             return False
         if self.added[t, 0] == 0.0:
-            # No pattern that fixes a feature has order 0: the place is free for a mark.
+            # No pattern that fixes a feature has order 0: this entry serves as a mark.
             self.added[t, 0] = 1.0
             self.touched[self.n_touched] = <int> t
             self.n_touched += 1
@@ -285,7 +285,7 @@ cdef class Matcher:
         return True
 
     cdef void _take(self, Py_ssize_t s) noexcept nogil:
-        """Take what the feature at work has added to the counts of a state."""
+        """Add the increments of the current feature to the counts of a state."""
         cdef Py_ssize_t o
         self.added[s, 0] = 0.0
         for o in range(1, self.n_orders):
@@ -297,7 +297,7 @@ cdef class Matcher:
         self.low[s] = <int> o
 
     cdef Py_ssize_t _state(self, int g) noexcept nogil:
-        """Return the state of a group, a new one if it has none; -1 without room."""
+        """Return the state of a group, created if it does not exist; -1 if there is no space."""
         cdef Py_ssize_t s
         if self.where[g] != UNKNOWN:
             return self.where[g]
@@ -311,7 +311,7 @@ cdef class Matcher:
         return s
 
     cdef void _look(self, int g) noexcept nogil:
-        """Fill in the steps from a group: where its cases are, by level of each feature it leaves open."""
+        """Compute the steps from a group: the group of its cases with each level of each open feature."""
         cdef int64_t first = self.indptr[g], last = self.indptr[g + 1], i
         cdef Py_ssize_t j, code, row = self.n_rows, levels, begin
         cdef int case
@@ -342,7 +342,7 @@ cdef class Matcher:
                 self.part_hash[code] = 0
 
     cdef int _find(self, const int* cases, int size, uint64_t code) noexcept nogil:
-        """Return the group of an extent, NOWHERE for none (a group of orders that are too high has none)."""
+        """Return the group of an extent, or NOWHERE if all its patterns exceed the largest order."""
         cdef uint64_t mask = <uint64_t> self.table.shape[0] - 1
         cdef uint64_t slot = code & mask
         cdef int64_t g
@@ -358,7 +358,7 @@ cdef class Matcher:
         return NOWHERE
 
     cdef int _grow(self) except -1:
-        """Make room for as many rows or states again."""
+        """Double the arrays of rows or states."""
         kept = {"steps": self.n_rows}
         for name, array in self.arrays.items():
             used = kept.get(name, self.n_states)
@@ -370,7 +370,7 @@ cdef class Matcher:
         return 0
 
     cdef int _view(self) except -1:
-        """Point the views at the arrays."""
+        """Set the views of the arrays."""
         self.steps, self.group = self.arrays["steps"], self.arrays["group"]
         self.low, self.touched, self.part = self.arrays["low"], self.arrays["touched"], self.arrays["part"]
         self.counts, self.added = self.arrays["counts"], self.arrays["added"]
@@ -379,25 +379,25 @@ cdef class Matcher:
 
 def contained(const int[:, ::1] new, Py_ssize_t first, const int64_t[::1] indptr, const int[::1] features,
               const int[::1] levels):
-    """List the patterns that cases express, from the case at `first` on, for a fraction of a second.
+    """List the patterns that cases match, from position `first` on, for a fraction of a second.
 
     Parameters
     ----------
     new : int32 array (m, p)
-        Cases.
+        New cases.
     first : int
-        Where to begin.
+        Position of the first case.
     indptr : int64 array (G + 1,)
-        Where the features that each pattern fixes start in `features`.
+        Start of each pattern in `features` and `levels`.
     features, levels : int32 arrays
-        The features that patterns fix, and at which levels.
+        Fixed features of the patterns, and their levels.
 
     Returns
     -------
     ends : int64 array
-        Where the patterns of each case end.
+        End of the patterns of each case in `found`.
     found : int32 array
-        The patterns.
+        Matching patterns.
     """
     cdef Py_ssize_t n_patterns = indptr.shape[0] - 1, i, g, n_found
     cdef int64_t k, budget = BLOCK

@@ -1,25 +1,26 @@
-"""Sampling of the sums of coefficients of groups and of the scales by order, the compiled loop.
+"""Compiled sampler of the sums of coefficients by group and of the scales by order.
 
-Group g has a sum s_cg for each free class c, with scale a_g: Cauchy(0, a_g) with a_g = sum_o n_go sigma_o, or
-N(0, a_g^2) with a_g^2 = sum_o n_go sigma_o^2. What is added up, a_g or a_g^2, is called the spread of the
-group, and sigma_o or sigma_o^2 the unit of the order. Cases that are in the same groups are one row here.
+Group g has a sum s_cg for each class c with coefficients, with scale a_g: Cauchy(0, a_g) with
+a_g = sum_o n_go sigma_o, or N(0, a_g^2) with a_g^2 = sum_o n_go sigma_o^2. The additive quantity, a_g or
+a_g^2, is called the spread of the group, and sigma_o or sigma_o^2 the unit of the order. Observations
+("cases") in the same groups share a row.
 
-The state is s (C, G) and log sigma (O + 1), of which order 0 is fixed. Every update leaves the posterior
-invariant on its own; an iteration is any sequence of them:
+The state is s (C, G) and log sigma (O + 1); order 0 is fixed. Every update leaves the posterior invariant; an
+iteration is a sequence of updates:
 
-steps      each sum by a slice, stepped out in steps of a given width (Neal 2003)
-turns      each sum by a slice on a circle: prior draws are turned into the current sum, as in elliptical
-           slice sampling (Murray, Adams and MacKay 2010), so that no width is needed
-paths      all sums at once given the predictors at the leaves of a tree of groups, for which a Cauchy sum is
-           a normal one with a variance that is drawn first
-centred    each log sigma_o by a stepped-out slice given the sums
-scaled     each log sigma_o by a stepped-out slice given the sums over their scales: sums move with it
-           (ancillary to ``centred``; Yu and Meng 2011)
+steps      each sum by slice sampling with stepping out (Neal 2003)
+turns      each sum by slice sampling on a circle through the current sum and a prior draw, as in elliptical
+           slice sampling (Murray, Adams and MacKay 2010), which needs no width
+paths      all sums jointly given the linear predictors at the leaves of the tree of groups; a Cauchy sum is
+           normal given an auxiliary variance
+centred    each log sigma_o by slice sampling with stepping out, given the sums
+scaled     each log sigma_o by slice sampling with stepping out, given the standardised sums: the sums are
+           rescaled with it (non-centred parametrisation; Yu and Meng 2011)
 
-A sum in ``steps`` and ``turns`` costs its extent, a log sigma_o in ``centred`` the groups that hold the
-order, in ``scaled`` their extents and all rows, and ``paths`` costs all groups. Predictors and scales are
-derived from the state at the start of each update, so that rounding does not build up, and a state that was
-written down goes on to the same draws.
+The cost of ``steps`` and ``turns`` is the extent of the group; of ``centred`` the groups with patterns of the
+order; of ``scaled`` their extents and all rows; of ``paths`` all groups. Linear predictors and scales are
+recomputed from the state at the start of each update, so that rounding errors do not accumulate and a
+restored state continues with the same draws.
 """
 
 cimport cython
@@ -57,11 +58,11 @@ cdef enum:                      # kinds of hyperpriors
 
 UPDATES = ("steps", "turns", "paths", "centred", "scaled")
 
-# Beyond this sigma^2 and the squares of sums over it are no normal doubles: log sigma has no mass there.
+# Beyond this limit sigma^2 and squares of sums leave the range of doubles: log sigma has density 0 there.
 LOG_SIGMA_LIMIT = 300.0
 cdef double LIMIT = LOG_SIGMA_LIMIT
 
-# A spread less that of one order is added up anew where the difference would be below this share of it.
+# A spread without one order is summed again if the difference would be below this share of the spread.
 cdef double KEPT = 1e-6
 
 cdef double LOG_PI = 1.1447298858494002
@@ -70,12 +71,12 @@ cdef double LOG_2PI = 1.8378770664093453
 
 @cython.final
 cdef class PatternChain:
-    """One chain.
+    """Compiled chain.
 
     Parameters
     ----------
     cauchy : bool
-        Whether the prior of sums is Cauchy; else it is normal.
+        Whether the prior of the sums is Cauchy; otherwise normal.
     indptr : int64 array (G + 1,)
     rows : int32 array
         The rows of group g are ``rows[indptr[g]:indptr[g + 1]]``, in increasing order.
@@ -84,23 +85,23 @@ cdef class PatternChain:
     order_ptr : int64 array (O + 2,)
     order_group : int32 array
     order_count : float64 array
-        The groups that hold order o and their numbers of patterns of that order.
+        Groups with patterns of order o, and their numbers of such patterns.
     parent : int32 array (G,), optional
-        Where the rows of each group are those of its children: which group it is a child of, -1 for the
-        first. Parents come first. Needed by ``paths``.
+        Parent of each group in a tree in which the rows of a group are those of its children; -1 for the
+        root. Parents precede children. Required by ``paths``.
     hyper : float64 array (O, 5)
-        Kind of the prior of sigma_o, its two parameters, what its log density has beside them, and the
-        width of a step of log sigma_o.
+        Kind of the prior of sigma_o, its two parameters, the log normalising constant of log sigma_o, and
+        the initial width of its slices.
     s : float64 array (C, G)
-        Sums to start from; C is 1 for K = 2, else K.
+        Initial sums; C is 1 for K = 2, else K.
     log_sigma : float64 array (O + 1,)
-        Log scales to start from.
+        Initial log scales.
     plan : int32 array (m, 2)
-        Updates of an iteration, as positions in `UPDATES`, and how often each is made.
+        Updates of an iteration, as positions in `UPDATES`, and their numbers of repetitions.
     width : float
-        Of a step of a sum in ``steps``.
+        Initial width of the slices in ``steps``.
     steps : int
-        Most steps of a slice.
+        Largest number of stepping-out steps.
     """
 
     cdef object arrays, found
@@ -119,7 +120,7 @@ cdef class PatternChain:
     cdef const int* parent      # (G) or NULL
     cdef const double* hyper    # (O, 5)
     cdef const double* weight   # (n) cases of a row
-    cdef const double* cases    # (C, n) of the free classes
+    cdef const double* cases    # (C, n) of the classes with coefficients
     cdef const double* totals   # (C, G) cases of a class in the extent
     cdef double* s              # (C, G)
     cdef double* log_sigma      # (O + 1)
@@ -132,7 +133,7 @@ cdef class PatternChain:
     cdef double* rest           # (most) spread without one order
     cdef double* square         # (C, most)
     cdef double* tree           # (4, G)
-    # What a slice looks at: a class and group, or an order.
+    # Target of the current slice: a class and group, or an order.
     cdef int c, g, o, n_inside
     cdef double origin, total
 
@@ -187,7 +188,7 @@ cdef class PatternChain:
 
     cdef int check(self, rows, indptr, order_ptr, order_group, order_count, parent, hyper, s, log_sigma,
                    plan) except -1:
-        """Raise unless the arrays fit together."""
+        """Raise unless the shapes of the arrays agree."""
         rows, indptr, plan = np.asarray(rows), np.asarray(indptr), np.asarray(plan)
         order_ptr, order_group = np.asarray(order_ptr), np.asarray(order_group)
         G, O = self.n_groups, self.n_orders
@@ -240,7 +241,7 @@ cdef class PatternChain:
                     eta[self.rows[k]] += value
 
     cdef double log_likelihood(self, const double* eta) noexcept nogil:
-        """At predictors (C, n); overwrites `inside`."""
+        """Return the log-likelihood at linear predictors (C, n); overwrites `inside`."""
         cdef int n = self.n_rows
         cdef double value = dot(<Py_ssize_t> self.n_free * n, self.cases, eta)
         if self.n_free == 1:
@@ -249,7 +250,7 @@ cdef class PatternChain:
         return value - dot(n, self.weight, self.inside)
 
     cdef double log_hyper(self, int o, double t) noexcept nogil:
-        """The log density of log sigma_o."""
+        """Return the log prior density of log sigma_o."""
         cdef const double* row = self.hyper + 5 * (o - 1)
         cdef double z
         if t < -LIMIT or t > LIMIT:
@@ -260,7 +261,7 @@ cdef class PatternChain:
         return row[3] - row[1] * t - row[2] * exp(-t)
 
     cdef double log_posterior(self) noexcept nogil:
-        """The log density of classes, sums and log sigma."""
+        """Return the log joint density of responses, sums and log sigma."""
         cdef int c, g, o
         cdef double value, square, spread
         self.set_spreads()
@@ -281,7 +282,7 @@ cdef class PatternChain:
     # ------------------------------------------------------------------ slices
 
     cdef double likelihood_of_sum(self, double x) noexcept nogil:
-        """The log-likelihood with sum x of the group at hand, up to a constant."""
+        """Return the log-likelihood for sum x of the current group, up to a constant."""
         return x * self.total - softplus_sum(
             self.n_inside, self.inside, x - self.origin, self.inside_weight if self.weighted else NULL)
 
@@ -292,7 +293,7 @@ cdef class PatternChain:
         return self.likelihood_of_sum(x) - 0.5 * x * x / spread
 
     cdef double density_given_sums(self, double t) noexcept nogil:
-        """The log density of log sigma_o given the sums."""
+        """Return the log density of log sigma_o given the sums."""
         cdef int64_t first = self.order_ptr[self.o], n = self.order_ptr[self.o + 1] - first
         cdef const double* count = self.order_count + first
         cdef double value = self.log_hyper(self.o, t), unit = self.unit(t)
@@ -306,7 +307,7 @@ cdef class PatternChain:
         return value
 
     cdef double density_with_sums(self, double t) noexcept nogil:
-        """The log density of log sigma_o given the sums over their scales; writes `proposed`."""
+        """Return the log density of log sigma_o given the standardised sums; writes `proposed`."""
         cdef double value = self.log_hyper(self.o, t)
         if value == -1.0 / 0.0:
             return value
@@ -319,7 +320,7 @@ cdef class PatternChain:
         return self.density_given_sums(x) if update == CENTRED else self.density_with_sums(x)
 
     cdef double slice(self, int update, double x, double width, bitgen_t* rng) noexcept nogil:
-        """A point of the slice through x, found by stepping out and shrinkage."""
+        """Return a point of the slice through x, by stepping out and shrinkage."""
         cdef double level = self.density(update, x) - random_standard_exponential(rng)
         cdef double low = x - width * random_standard_uniform(rng), high = low + width, new
         cdef int left = <int> (self.steps * random_standard_uniform(rng)), right = self.steps - 1 - left
@@ -331,7 +332,7 @@ cdef class PatternChain:
             right -= 1
         while True:
             new = low + (high - low) * random_standard_uniform(rng)
-            # x itself is in the slice: the second condition ends the loop if a density is no number.
+            # x itself is in the slice: the second condition ends the loop if a density is NaN.
             if self.density(update, new) >= level or new == x:
                 return new
             if new < x:
@@ -340,16 +341,16 @@ cdef class PatternChain:
                 high = new
 
     cdef double turned(self, double other, double angle) noexcept nogil:
-        """The sum at hand turned by an angle: towards `other`, or, of a Cauchy sum, by tan(angle)."""
+        """Return the current sum rotated by an angle, towards `other` or on the Cauchy circle."""
         cdef double spread = self.spread[self.g], along = cos(angle), across = sin(angle)
         if self.cauchy:
             return spread * (self.origin * along + spread * across) / (spread * along - self.origin * across)
         return self.origin * along + other * across
 
     cdef double turn(self, bitgen_t* rng) noexcept nogil:
-        """A sum from the slice of the likelihood on the circle; a prior draw where the likelihood is flat.
+        """Return a sum from the slice of the likelihood on the circle.
 
-        If x / a = tan(t), then t is uniform on a circle of length pi under a Cauchy prior.
+        Under a Cauchy prior t = arctan(x / a) is uniform on a circle of length pi.
         """
         cdef double level = self.likelihood_of_sum(self.origin) - random_standard_exponential(rng)
         cdef double length = M_PI if self.cauchy else 2.0 * M_PI, other = 0.0, angle, low, high, new
@@ -372,7 +373,7 @@ cdef class PatternChain:
     # ------------------------------------------------------------------ updates of sums
 
     cdef void sweep(self, int update, int c, bitgen_t* rng) noexcept nogil:
-        """Each sum of class c in turn."""
+        """Update each sum of class c."""
         cdef int g, n = self.n_rows
         cdef int64_t k, i, first
         cdef double* s = self.s + c * self.n_groups
@@ -409,21 +410,21 @@ cdef class PatternChain:
             self.sweep(update, c, rng)
 
     cdef double variance(self, double s, double spread, bitgen_t* rng) noexcept nogil:
-        """The variance of a sum, given which it is normal.
+        """Return the variance of a sum in its representation as a scale mixture of normals.
 
-        A Cauchy sum is normal with an inverse gamma variance of shape 1/2 and scale a^2/2; given the sum the
-        shape is 1 and the scale (a^2 + s^2)/2.
+        A Cauchy sum is normal with an inverse gamma variance of shape 1/2 and scale a^2/2; given the sum,
+        shape and scale are 1 and (a^2 + s^2)/2.
         """
         if self.cauchy:
             return 0.5 * (spread * spread + s * s) / random_standard_exponential(rng)
         return spread
 
     cdef void paths(self, int c, bitgen_t* rng) noexcept nogil:
-        """All sums of class c given the predictors at the leaves of the tree.
+        """Update all sums of class c jointly, given the linear predictors at the leaves of the tree.
 
-        With t_g the sum of s over the path to g, t_g | t_parent is normal: what the leaves say of each t_g
-        goes up the tree, and draws come down. Each t_g is counted from where it is, so that sums are as
-        exact as their own size however large those above them are.
+        With t_g the sum of s over the path to g, t_g | t_parent is normal: messages from the leaves are
+        passed up the tree, and draws are made downwards. Each t_g is represented by its difference from the
+        current value, so that sums keep their relative precision even below much larger ones.
         """
         cdef int g, above
         cdef double v, mean, precision, prior, noise, new
@@ -438,7 +439,7 @@ cdef class PatternChain:
         for g in range(self.n_groups - 1, 0, -1):
             above = self.parent[g]
             v, mean = variance[g], s[g]
-            if known[g] > 0.0:                                  # no leaf
+            if known[g] > 0.0:                                  # not a leaf
                 v += 1.0 / known[g]
                 mean += pull[g] / known[g]
             known[above] += 1.0 / v
@@ -449,7 +450,7 @@ cdef class PatternChain:
             if known[g] > 0.0:
                 precision = known[g] + 1.0 / variance[g]
                 noise = random_standard_normal(rng) / sqrt(precision)
-                # They differ by `prior`, which may be far larger than either of the two.
+                # They differ by `prior`, which may be much larger than either of the two.
                 moved[g] = (pull[g] + prior / variance[g]) / precision + noise
                 new = (pull[g] - known[g] * prior) / precision + noise
             s[g] = new
@@ -457,7 +458,7 @@ cdef class PatternChain:
     # ------------------------------------------------------------------ updates of scales
 
     cdef double without(self, int g, int o) noexcept nogil:
-        """The spread of a group without order o, added up."""
+        """Return the spread of a group without order o, as a sum."""
         cdef double total = 0.0
         cdef int64_t k
         for k in range(self.group_ptr[g], self.group_ptr[g + 1]):
@@ -466,9 +467,9 @@ cdef class PatternChain:
         return total
 
     cdef void take(self, int o) noexcept nogil:
-        """The spreads of the groups that hold order o without it, and the squares of their sums.
+        """Compute the spreads without order o of the groups with that order, and the squares of their sums.
 
-        They are differences where these keep most digits, else sums.
+        Spreads are computed as differences if these lose few digits, else as sums.
         """
         cdef int64_t first = self.order_ptr[o], k, n = self.order_ptr[o + 1] - first
         cdef double unit = self.unit(self.log_sigma[o]), left
@@ -490,7 +491,7 @@ cdef class PatternChain:
                     self.square[k] += s[groups[k]] * s[groups[k]]
 
     cdef void give(self, double t, bint moving) noexcept nogil:
-        """Set log sigma_o, and move the sums with it if they are to be `moving`."""
+        """Set log sigma_o, and rescale the sums if `moving`."""
         cdef int64_t first = self.order_ptr[self.o], k
         cdef double unit = self.unit(t), new, ratio
         cdef int g, c
@@ -505,7 +506,7 @@ cdef class PatternChain:
             self.spread[g] = new
 
     cdef void propose(self, double t) noexcept nogil:
-        """The predictors with log sigma_o = t and the sums moved with it."""
+        """Compute the linear predictors for log sigma_o = t and rescaled sums."""
         cdef int64_t first = self.order_ptr[self.o], k, i
         cdef double unit = self.unit(t), ratio, change
         cdef double* eta
@@ -523,7 +524,7 @@ cdef class PatternChain:
                     eta[self.rows[i]] += change
 
     cdef void scales(self, int update, bitgen_t* rng) noexcept nogil:
-        """Each log sigma_o in turn."""
+        """Update each log sigma_o."""
         cdef int o
         cdef double t
         self.set_spreads()
@@ -563,18 +564,18 @@ cdef class PatternChain:
         rng : numpy.random.Generator
         n : int
         done : int
-            Iterations since recording began, before this call.
+            Number of iterations since the start of recording, before this call.
         thin : int
         s : float64 array (kept, C, G), optional
-            Sums of the recorded draws; None records nothing.
+            Sums of the recorded draws; None for no recording.
         log_sigma : float64 array (kept, O)
         log_posterior : float64 array (kept,)
-            Log densities of the classes of the cases, the sums and log sigma.
+            Log joint densities of responses, sums and log sigma.
 
         Returns
         -------
         int
-            Draws that were recorded.
+            Number of recorded draws.
         """
         cdef bitgen_t* bits = bitgen_of(rng)
         cdef Py_ssize_t i, kept = 0
@@ -597,5 +598,5 @@ cdef class PatternChain:
         return self.found[0].copy(), self.found[1].copy()
 
     def log_density(self):
-        """Return the log density of the classes of the cases, the sums and log sigma."""
+        """Return the log joint density of responses, sums and log sigma."""
         return self.log_posterior()

@@ -1,19 +1,19 @@
-"""The law of one of two Cauchy variables given their sum: distribution function, quantiles and draws.
+"""One of two Cauchy variables given their sum: distribution function, quantiles and draws.
 
 With scales a and b and the sum s the density of the part x is proportional to
 1 / ((x^2 + a^2) ((x - s)^2 + b^2)). By partial fractions the distribution function is a sum of two arc
 tangents and a logarithm. Three forms keep it accurate to rounding, relative to the smaller tail:
 
-- as it stands, with arc cotangents that lose nothing in the tails;
-- where the poles ia and s + ib nearly meet, through differences of the arc tangents and of the logarithms:
-  their factors grow like one over the distance of the poles, the differences fall with it, and what is
-  left is of order one (at distance 0 the part is (a / sqrt(3)) times a t variable of 3 degrees of freedom);
-- far out, where all terms cancel, by Gauss-Legendre quadrature of the tail in 1 / x.
+- the sum itself, with arc cotangents, which are accurate in the tails;
+- if the poles ia and s + ib nearly coincide, differences of the arc tangents and of the logarithms: their
+  coefficients are of the order of the inverse distance of the poles, which the differences cancel (at
+  distance 0 the part is (a / sqrt(3)) times a t variable with 3 degrees of freedom);
+- in the tail, where all terms cancel, Gauss-Legendre quadrature in 1 / x.
 
 Quantiles are interpolated linearly between the nodes of a fixed grid, fine enough for an error below 1e-13
-in the distribution function and coarse enough that this rises from node to node by much more than its
-rounding error. Which cell is right does not depend on how it was found, so quantiles never fall as the
-probability rises, and the search for the cell may be as quick as it likes.
+in the distribution function, and coarse enough that it increases from node to node by much more than its
+rounding error. The cell does not depend on the method of search, so that quantiles are monotone in the
+probability for any search method.
 """
 
 from libc.math cimport (
@@ -41,21 +41,21 @@ from pyrjsel._core.random cimport bitgen_of, bitgen_t, random_standard_uniform
 cdef enum:
     NODES = 10                  # relative error below 1e-15 where the tail begins
     FINE = 22                   # cells are between 2^-23 and 2^-22 of the distance from the pole
-    NEIGHBOURS = 4              # cells to try next to the one that the search ends in
-    MOST = 200                  # steps of the search
+    NEIGHBOURS = 4              # adjacent cells to try after the search
+    MOST = 200                  # largest number of search steps
 
 # Where |x| exceeds this multiple of the moduli of the poles, the tail begins.
 cdef double FAR = 2.0
-# Poles are close where the square of their distance is less than this share of (a + b)^2 ...
+# Poles are close if the square of their distance is below this share of (a + b)^2 ...
 cdef double CLOSE = 0.0625
-# ... and the same where it is less than this one: what differs is below rounding.
+# ... and equal if it is below this one: the difference is below rounding.
 cdef double SAME = 1e-34
-# Sums up to this multiple of the larger scale leave both parts resolved wherever one is.
+# For sums up to this multiple of the larger scale both parts are resolved if one is.
 cdef double NARROW = 2.0
-# The search ends after a step of less than this share of the distance from the pole; the next would be of
+# The search ends after a step below this share of the distance from the pole: the next step would be of
 # the order of its cube.
 cdef double SMALL = 0.002
-# Smaller probabilities are taken for this one: products of four lengths would overflow.
+# Smaller probabilities are replaced by this one: products of four magnitudes would overflow.
 cdef double LEAST = 1e-200
 
 cdef double[NODES] node, weight
@@ -75,7 +75,7 @@ _set_nodes()
 # ---------------------------------------------------------------------- distribution function
 
 cdef law_t law_of(double c, double d, double s) noexcept nogil:
-    """The law of Z ~ Cauchy(0, c) given that Z plus a Cauchy(0, d) variable is s; c, d > 0."""
+    """Distribution of Z ~ Cauchy(0, c) given that Z plus a Cauchy(0, d) variable is s; c, d > 0."""
     cdef law_t law
     cdef double both = c + d, square, near
     law.c, law.d, law.s = c, d, s
@@ -99,7 +99,7 @@ cdef law_t law_of(double c, double d, double s) noexcept nogil:
 
 
 cdef inline double acot(double x, double scale) noexcept nogil:
-    """The angle in (0, pi) whose cotangent is x / scale."""
+    """Arc cotangent of x / scale in (0, pi)."""
     if x > 0.0:
         return atan(scale / x)
     return 0.5 * M_PI - atan(x / scale)
@@ -122,7 +122,7 @@ cdef double beyond(double z, double s, const law_t* law) noexcept nogil:
 
 
 cdef double upper(double z, const law_t* law) noexcept nogil:
-    """P(Z > z), accurate relative to itself."""
+    """P(Z > z), with small relative error."""
     cdef double c = law.c, d = law.d, s = law.s, y = z - s
     cdef double ratio, turn, square
     if z > law.far:
@@ -130,7 +130,7 @@ cdef double upper(double z, const law_t* law) noexcept nogil:
     if -z > law.far:
         return 1.0 - beyond(-z, -s, law)
     if not law.close:
-        # The least double stands in for a square that is 0, in a logarithm whose factor vanishes with it.
+        # 1e-300 replaces a square of 0 in a logarithm whose coefficient then vanishes.
         ratio = (z * z + c * c + 1e-300) / (y * y + d * d + 1e-300)
         return law.on_c * acot(z, c) + law.on_d * acot(y, d) - law.on_log * log(ratio)
     if law.same:
@@ -142,7 +142,7 @@ cdef double upper(double z, const law_t* law) noexcept nogil:
 
 
 cdef double lower_part(double x, double s, double a, double b) noexcept nogil:
-    """P(X <= x) for X of scale a in a sum s, whose rest has scale b."""
+    """P(X <= x) for the part X with scale a of the sum s; the rest has scale b."""
     cdef law_t law
     if a == 0.0 or b == 0.0:
         return 1.0 if x >= (0.0 if a == 0.0 else s) else 0.0
@@ -152,7 +152,7 @@ cdef double lower_part(double x, double s, double a, double b) noexcept nogil:
 
 
 cdef inline double unit_of(double scale) noexcept nogil:
-    """A power of two that brings `scale` into [1/2, 1)."""
+    """Power of two that scales `scale` into [1/2, 1)."""
     cdef int exponent
     frexp(scale, &exponent)
     return ldexp(1.0, -exponent)
@@ -161,7 +161,7 @@ cdef inline double unit_of(double scale) noexcept nogil:
 # ---------------------------------------------------------------------- quantiles
 
 cdef inline void cell_of(double z, double c, double* left, double* right) noexcept nogil:
-    """The cell of the grid around the pole ic that z is in; the grid is symmetric about 0."""
+    """Find the cell of z in the grid around the pole ic; the grid is symmetric about 0."""
     cdef int exponent
     cdef double width, size = fabs(z)
     frexp(fmax(size, c), &exponent)
@@ -174,7 +174,7 @@ cdef inline void cell_of(double z, double c, double* left, double* right) noexce
 
 
 cdef double step_from(double z, double above, double wanted, const law_t* law) noexcept nogil:
-    """How far from z a generalised Pareto tail with the density and slope there falls to `wanted`."""
+    """Distance from z at which a generalised Pareto tail with its density and slope reaches `wanted`."""
     cdef double y = z - law.s, p = z * z + law.c * law.c, r = y * y + law.d * law.d
     cdef double scale = above / (law.tail / p / r), fall = log(above / wanted), bend
     cdef double shape = 2.0 * scale * (z / p + y / r) - 1.0
@@ -186,9 +186,9 @@ cdef double step_from(double z, double above, double wanted, const law_t* law) n
 
 cdef double solve(double q, double low, double high, double at_low, double at_high,
                   const law_t* law) noexcept nogil:
-    """The z in [low, high] with P(Z > z) = q, non-increasing in q.
+    """Find the z in [low, high] with P(Z > z) = q; it is non-increasing in q.
 
-    Parameters `at_low` and `at_high` are about P(Z > low) and P(Z > high); `high` may be infinite.
+    `at_low` and `at_high` approximate P(Z > low) and P(Z > high); `high` may be infinite.
     """
     cdef double first = low, last = high, c = law.c
     cdef double turn_low = acot(low, c), turn_high = 0.0 if high == INFINITY else acot(high, c)
@@ -196,7 +196,7 @@ cdef double solve(double q, double low, double high, double at_low, double at_hi
     cdef double z, value, step, left, right, above, under
     cdef int tried, _near
     q = fmax(q, LEAST)
-    # A Cauchy variable of scale c has these two chances; the tail of Z is lighter.
+    # Start: a Cauchy variable of scale c with these two probabilities; the tail of Z is lighter.
     z = c / tan(fmin(fmax((q - base) / slope, turn_high + 1e-300), turn_low))
     if high == INFINITY:
         base = 0.0
@@ -212,7 +212,7 @@ cdef double solve(double q, double low, double high, double at_low, double at_hi
         if value > base and q > base:
             step = step_from(z, value - base, q - base, law)
         if tried > 20 or not (low <= z + step <= high):
-            # Halve the bracket, in the scale on which the grid is even.
+            # Bisect, on the scale on which the grid is uniform.
             if high == INFINITY:
                 step = fmax(3.0 * low, c) - z
             elif low > c:
@@ -239,7 +239,7 @@ cdef double solve(double q, double low, double high, double at_low, double at_hi
 
 
 cdef double quantile(double u, double q, double s, double a, double b, double* rest) noexcept nogil:
-    """The part x with P(X <= x) = u = 1 - q; the rest s - x is put into `rest`."""
+    """Find the part x with P(X <= x) = u = 1 - q; write s - x into `rest`."""
     cdef double x, y, unit, middle, end
     cdef law_t law
     if a == 0.0 or b == 0.0:
@@ -274,7 +274,7 @@ cdef double quantile(double u, double q, double s, double a, double b, double* r
             x = solve(q, 0.0, 0.5 * s, middle, end, &law)
             y = s - x
         else:
-            # The rest is the smaller one; x = s + z.
+            # The rest is smaller; x = s + z.
             law = law_of(b, a, -s)
             y = -solve(q, -0.5 * s, INFINITY, end, 0.0, &law)
             x = s - y
@@ -285,7 +285,7 @@ cdef double quantile(double u, double q, double s, double a, double b, double* r
 # ---------------------------------------------------------------------- draws
 
 cdef double draw_standard(bitgen_t* rng) noexcept nogil:
-    """A standard Cauchy variable: the slope of a uniform point of the disc."""
+    """Draw a standard Cauchy variable: the slope of a uniform point of the disc."""
     cdef double x, y
     while True:
         x = 2.0 * random_standard_uniform(rng) - 1.0
@@ -295,11 +295,11 @@ cdef double draw_standard(bitgen_t* rng) noexcept nogil:
 
 
 cdef double draw_cauchy(double s, double a, double b, bitgen_t* rng, double* rest) noexcept nogil:
-    """Draw the part of scale a of a sum s, whose rest has scale b, by rejection; no root is solved for.
+    """Draw the part with scale a of the sum s, whose rest has scale b, by rejection sampling.
 
-    With u = x^2 + a^2 and v = (s - x)^2 + b^2, 1 / (u v) = (1 / u + 1 / v) / (u + v), and u + v is never
-    below s^2 / 2 + a^2 + b^2: a draw from the mixture of the two Cauchy laws is kept with a probability of
-    at least one half on average.
+    With u = x^2 + a^2 and v = (s - x)^2 + b^2, 1 / (u v) = (1 / u + 1 / v) / (u + v), and u + v is at least
+    s^2 / 2 + a^2 + b^2: draws from the mixture of the two Cauchy distributions have an acceptance probability
+    of at least one half.
     """
     cdef double x, y, unit, least
     if a == 0.0 or b == 0.0:

@@ -1,10 +1,11 @@
-"""The groups of a sequence: edges of the path-compressed suffix trie of the histories.
+"""Groups of a sequence: edges of the path-compressed suffix trie of the histories.
 
-Histories are sorted with the most recent value as the first key (a stable counting sort for each column,
-the oldest first), so that those that share a suffix stand together. A node is a range of sorted histories
-that share their last `hi` values and not one more; its edge has the orders above that of its parent up
-to `hi`. Sorting costs a pass over the codes, the nodes one over their extents: linear in cases times
-order. Distinct histories are the leaves and every other node parts, so that nodes are at most 2 n - 1.
+Histories are sorted with the most recent value as the first key (a stable counting sort by column, oldest
+first), so that histories with a common suffix are adjacent. A node is a maximal range of sorted histories
+that share exactly their last `hi` values; its edge has the orders above that of its parent up to `hi`.
+Sorting takes one pass over the codes, and the nodes take one over their extents: time is linear in
+observations times order. Distinct histories are the leaves, and all other nodes branch, so that there are at
+most 2 n - 1 nodes.
 """
 
 import numpy as np
@@ -18,16 +19,16 @@ def suffix_groups(const int[:, ::1] codes, int order):
     codes : int32 array (n, p)
         Histories, the last column the most recent; codes from 0.
     order : int
-        How many columns, from the last, make a history.
+        Number of columns of a history, counted from the last.
 
     Returns
     -------
     indptr : int64 array (G + 1,)
-        Where the cases of each edge start.
+        The extent of edge g is ``cases[indptr[g]:indptr[g + 1]]``.
     cases : int32 array
-        Cases that pass each edge, in increasing order.
+        The extents, in increasing order.
     parent, lo, hi : int32 arrays (G,)
-        The edge before (-1 for the first), and the lowest and highest order.
+        Parent (-1 for the first edge), and lowest and highest order.
     """
     cdef Py_ssize_t n = codes.shape[0]
     sorted_cases, lcp = np.arange(n, dtype=np.intc), np.empty(n, dtype=np.intc)
@@ -35,7 +36,7 @@ def suffix_groups(const int[:, ::1] codes, int order):
     cdef int[::1] other = np.empty(n, dtype=np.intc)
     cdef Py_ssize_t most = np.max(codes, initial=0) + 2
     cdef Py_ssize_t[::1] begin = np.empty(most, dtype=np.intp)
-    # Ranges that wait: of each node on the path its children, which are disjoint.
+    # Stack of ranges: the children of each node on the path, which are disjoint.
     cdef Py_ssize_t[:, ::1] stack = np.empty((n + 1, 4), dtype=np.intp)
     cdef Py_ssize_t room = 2 * n - 1
     starts, stops = np.empty(room, dtype=np.intp), np.empty(room, dtype=np.intp)
@@ -60,7 +61,7 @@ def suffix_groups(const int[:, ::1] codes, int order):
 cdef void _sort(
     const int[:, ::1] codes, int order, int[::1] at, int[::1] other, Py_ssize_t[::1] begin
 ) noexcept nogil:
-    """Sort the cases `at` by their last columns, the last of all first."""
+    """Sort the cases `at` by their last columns; the last column is the first key."""
     cdef Py_ssize_t n = codes.shape[0], p = codes.shape[1], i, j, place, code
     for j in range(p - order, p):
         begin[:] = 0
@@ -76,7 +77,7 @@ cdef void _sort(
 
 
 cdef void _common(const int[:, ::1] codes, int order, const int[::1] at, int[::1] common) noexcept nogil:
-    """Fill in how many last values each sorted case shares with the one before it."""
+    """Fill in the number of last values that each sorted case shares with its predecessor."""
     cdef Py_ssize_t n = codes.shape[0], p = codes.shape[1], i
     cdef int shared
     common[0] = 0
@@ -97,7 +98,7 @@ cdef Py_ssize_t _nodes(
     int[::1] lo,
     int[::1] hi,
 ) noexcept nogil:
-    """List the nodes, parents first and then in the order of the sorted cases; return their number."""
+    """List the nodes, parents before children, then by sorted cases; return their number."""
     cdef Py_ssize_t n_nodes = 0, top = 1, left, right, end, i
     cdef int shared
     stack[0, 0], stack[0, 1], stack[0, 2], stack[0, 3] = 0, common.shape[0], 0, -1
@@ -112,7 +113,7 @@ cdef Py_ssize_t _nodes(
         parent[n_nodes] = <int> stack[top, 3]
         if shared < order:
             end = right
-            for i in range(right - 1, left - 1, -1):  # the last child is the lowest on the stack
+            for i in range(right - 1, left - 1, -1):  # the last child is lowest on the stack
                 if i == left or common[i] == shared:
                     stack[top, 0], stack[top, 1] = i, end
                     stack[top, 2], stack[top, 3] = shared + 1, n_nodes
@@ -131,10 +132,10 @@ cdef void _extents(
     int[::1] cases,
     long long[::1] fill,
 ) noexcept nogil:
-    """List the cases of each node in increasing order; `last` is workspace: the last node of each case."""
+    """List the cases of each node in increasing order; `last` (workspace) is the last node of each case."""
     cdef Py_ssize_t node, i
     cdef int at_node
-    for node in range(start.shape[0]):  # children come later and overwrite
+    for node in range(start.shape[0]):  # children follow and overwrite
         for i in range(start[node], stop[node]):
             last[at[i]] = <int> node
     for i in range(at.shape[0]):

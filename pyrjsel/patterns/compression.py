@@ -1,4 +1,4 @@
-"""Finds the groups of patterns."""
+"""Compression: groups of patterns from features."""
 
 import numpy as np
 
@@ -9,31 +9,31 @@ from pyrjsel.patterns._suffix import suffix_groups
 from pyrjsel.patterns.features import CaseArray, CodeArray, Features
 from pyrjsel.patterns.groups import ANY, Groups
 
-# Of the arrays of the groups. Larger models are beyond sampling: a sweep passes over all of them.
+# Limit for the arrays of groups. Larger models cannot be sampled, since each sweep visits all groups.
 MOST_BYTES = 2_000_000_000
-# Sums over so many patterns have squares that doubles hold.
+# The squares of sums over this many patterns do not overflow.
 MOST_PATTERNS = 1e100
 
 
 def find_groups(features: Features, compress: bool = True) -> Groups:
-    """Return the groups of the patterns that the cases express.
+    """Return the groups of the patterns that occur in the data.
 
     Parameters
     ----------
     features : Features
-        n cases.
+        Features of n observations.
     compress : bool, default True
-        Whether patterns with the same cases share a group.
+        Whether patterns of the same extent share a group.
 
     Returns
     -------
     Groups
-        Group 0 has all the cases.
+        The groups; the extent of group 0 is the whole data.
 
     Raises
     ------
     DataError
-        If the groups take more than 2 GB, or one has more than 1e100 patterns of one order.
+        If the groups need more than 2 GB, or a group has more than 1e100 patterns of one order.
     """
     return _sequence(features, compress) if features.kind == "sequence" else _interactions(features, compress)
 
@@ -58,7 +58,7 @@ def _sequence(features: Features, compress: bool) -> Groups:
 def _unmerged(
     indptr: IntArray, cases: CaseArray, parent: CaseArray, lo: CaseArray, lengths: IntArray
 ) -> tuple[IntArray, CaseArray, CaseArray, CaseArray]:
-    """Return `indptr`, `cases`, `parent` and order with a group for each pattern; edges have `lengths`."""
+    """Return `indptr`, `cases`, `parent` and order of groups of one pattern; edges have `lengths`."""
     first = np.cumsum(lengths) - lengths  # the group of the lowest order of each edge
     edge = np.repeat(np.arange(len(lo)), lengths)
     within = np.arange(len(edge)) - first[edge]
@@ -79,8 +79,8 @@ def _interactions(features: Features, compress: bool) -> Groups:
     indptr, cases, counts, shortest, closure = extents.result()
     if not (counts < MOST_PATTERNS).all():
         raise DataError(
-            f"Some of these {features.n_cases} cases share more than {MOST_PATTERNS:g} patterns of an order, "
-            "beyond what can be sampled. Lower the order, or leave features out."
+            f"Some of these {features.n_cases} observations share more than {MOST_PATTERNS:g} patterns of an "
+            "order, which is too many for sampling. Reduce the order, or remove features."
         )
     return _groups(features, compress, indptr, cases, counts, shortest, closure if compress else shortest)
 
@@ -97,7 +97,7 @@ def _groups(
     lo: CaseArray | None = None,
     hi: CaseArray | None = None,
 ) -> Groups:
-    """Return the groups with what the features say of them."""
+    """Return groups of the kind, order and size of `features`."""
     return Groups(
         features.kind,
         features.order,
@@ -115,12 +115,12 @@ def _groups(
 
 
 def _check_size(features: Features, n_groups: int, n_entries: int) -> None:
-    """Raise if so many groups, with so many cases in all, take too much memory."""
-    # Counts twice while they are found; a pattern, a closed set and a few numbers for each group.
+    """Raise if this many groups, with `n_entries` observations in total, need too much memory."""
+    # Per group: counts (twice during the search), a pattern, a closed pattern and a few numbers.
     each = 16 * (features.order + 1) + 8 * features.n_features + 40
     if n_groups * each + 4 * n_entries > MOST_BYTES:
         raise DataError(
-            f"The patterns of order {features.order} of these {features.n_cases} cases need more than "
-            f"{MOST_BYTES / 1e9:g} GB ({n_groups:,} groups or more), beyond what can be sampled. Lower the "
-            "order, or leave features out."
+            f"The patterns up to order {features.order} of these {features.n_cases} observations need more "
+            f"than {MOST_BYTES / 1e9:g} GB ({n_groups:,} groups or more), which is too many for sampling. "
+            "Reduce the order, or remove features."
         )

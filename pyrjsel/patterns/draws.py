@@ -1,4 +1,4 @@
-"""The draws of a pattern model."""
+"""Draws of a pattern model."""
 
 from dataclasses import dataclass
 
@@ -12,12 +12,12 @@ class PatternDraws:
     Attributes
     ----------
     s : ndarray (chains, draws, C, G)
-        Sums of the coefficients of each group. C is 1 for two classes, of which the first has coefficients
-        0, and K for more.
+        Sums of the coefficients of each group. C is 1 for two classes, the first of which has coefficients
+        0, and K for K > 2 classes.
     log_sigma : ndarray (chains, draws, O)
         Log scales of orders 1 to O.
     log_posterior : ndarray (chains, draws)
-        Log density of the classes of the cases, the sums and the log scales.
+        Log joint density of the responses, the sums and the log scales.
     """
 
     s: FloatArray

@@ -1,4 +1,4 @@
-"""The features of a pattern model: labels as positions among their levels."""
+"""Features of a pattern model: labels as positions among their levels."""
 
 from dataclasses import dataclass
 from typing import Any, Literal
@@ -19,29 +19,29 @@ CaseArray = NDArray[np.int32]
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Features:
-    """The features of n cases.
+    """Features of n observations.
 
     Attributes
     ----------
     codes : ndarray of int32, shape (n, p)
         Position of each value among the levels of its feature, C-contiguous.
     names : tuple of str
-        The p features. Of a sequence the last is the most recent.
+        Names of the p features. For a sequence the last is the most recent.
     levels : tuple of tuple
-        The levels of each feature, in order: strings, ints, floats or bools; None is that of missing values.
+        Levels of each feature, in order: strings, ints, floats or bools; None is the level of missing values.
     kind : {"interactions", "sequence"}
-        Which patterns there are: every subset of the features, or every end of the history.
+        Kind of patterns: every subset of the features, or every suffix of the history.
     order : int
-        The largest number of features that a pattern fixes, from 1 to p.
+        Largest number of features that a pattern fixes, from 1 to p.
     design : LabelDesign, optional
-        How the features are made of the columns of the data; None where they are columns themselves.
+        Maps columns of the data to features; None if the features are columns.
 
     Raises
     ------
     ParameterError
-        If the kind is not known, or the order is not in [1, p].
+        If the kind is unknown, or the order is not in [1, p].
     DataError
-        If there are no cases or features, codes are no positions of levels, or a feature is constant.
+        If there are no observations or features, codes are not positions of levels, or a feature is constant.
     """
 
     codes: CodeArray
@@ -56,12 +56,12 @@ class Features:
         codes = np.ascontiguousarray(self.codes, dtype=np.int32)
         if codes.ndim != 2 or 0 in codes.shape or codes.shape[1] != len(self.names):
             raise DataError(
-                f"The codes of {called()} must be a matrix of one or more cases and one column for each "
-                f"of the {len(self.names)} features. Got shape {codes.shape} instead."
+                f"The codes of {called()} must be a matrix with at least one row, and one column for each of "
+                f"the {len(self.names)} features. Got shape {codes.shape} instead."
             )
         if len(self.levels) != len(self.names):
             raise DataError(
-                f"{called()} has {len(self.names)} features and {len(self.levels)} sets of levels."
+                f"{called()} got {len(self.names)} features, but {len(self.levels)} sets of levels."
             )
         sizes = np.array([len(values) for values in self.levels])
         if (codes < 0).any() or (codes >= sizes).any():
@@ -71,8 +71,8 @@ class Features:
         ]
         if constant:
             raise DataError(
-                f"The features {', '.join(map(repr, constant))} have one level in the cases used, and must "
-                "have two at least. Leave them out."
+                f"The features {', '.join(map(repr, constant))} have one level in the observations used, and "
+                "must have at least two. Remove them."
             )
         check_int(self.order, "order", low=1)
         if self.order > self.n_features:
@@ -84,7 +84,7 @@ class Features:
 
     @property
     def n_cases(self) -> int:
-        """Number of cases."""
+        """Number of observations."""
         return int(self.codes.shape[0])
 
     @property
@@ -96,18 +96,19 @@ class Features:
         return f"<Features {self.kind} of order {self.order}: {self.n_cases} cases, {show(self.names)}>"
 
     def encode(self, new: Any, unseen: str = "raise", missing: str = "raise") -> CodeArray:
-        """Return the codes (m, p) of new cases.
+        """Return the codes (m, p) of new observations.
 
         Parameters
         ----------
         new : DataFrame or mapping of columns
-            m rows, with the columns that the features are made of. Of features that no formula made also
-            a matrix of the same columns.
+            m observations with the columns that the features are computed from; also a matrix of the same
+            columns, if there is no formula.
         unseen : {"raise", "mark"}, default "raise"
-            Whether a level that no case has is an error, or -1: no case expresses a pattern that fixes it.
-            A missing value is such a level where missing values are levels.
+            Whether an unseen level is an error or coded as -1. If missing values are levels, this includes
+            missing values of a feature without them in the training data.
         missing : {"raise", "mark"}
-            Whether a missing value is an error, or its row is -2 throughout, where they are no levels.
+            Whether a missing value is an error, or all codes of its observation are -2, if missing values are
+            not levels.
 
         Returns
         -------
@@ -117,9 +118,9 @@ class Features:
         Raises
         ------
         DataError
-            If a value is missing, of another kind than in the fit, or of an unseen level that is an error.
+            If a value is missing, of another type than in the fit, or an unseen level, and this is an error.
         UnknownNameError
-            If a column is not there.
+            If a column does not exist.
         """
         design = (
             LabelDesign.of_columns("", (), self.names, self.levels) if self.design is None else self.design

@@ -1,4 +1,4 @@
-"""Groups of patterns that the same training cases express."""
+"""Groups of patterns that occur in the same observations."""
 
 from dataclasses import dataclass
 
@@ -9,52 +9,53 @@ from pyrjsel._once import kept_property
 from pyrjsel._typing import BoolArray, FloatArray, IntArray
 from pyrjsel.patterns.features import CaseArray, CodeArray, Features, Kind
 
-ANY = -1  # a feature that a pattern leaves open
+ANY = -1  # code of an open feature of a pattern
 
 
 def as_whole(counts: FloatArray) -> IntArray | FloatArray:
-    """Return counts as integers, or as they are where one is beyond 64 bits."""
+    """Return counts as integers; unchanged if one exceeds 64 bits."""
     return counts.astype(np.int64) if counts.max() < 2.0**63 else counts
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Groups:
-    """Groups of patterns by extent: the training cases that express them.
+    """Groups of patterns by extent, the set of training observations ("cases") in which a pattern occurs.
 
-    The likelihood sees the sum s_g of the coefficients of a group alone. Given the scales sigma_o by
+    The likelihood depends only on the sum s_g of the coefficients of a group. Given the scales sigma_o by
     order, s_g is N(0, sum_o n_go sigma_o^2) or Cauchy(0, sum_o n_go sigma_o).
 
     Attributes
     ----------
     kind : {"interactions", "sequence"}
-        Which patterns there are.
+        Kind of patterns.
     order : int
         Largest order O of a pattern.
     n_cases : int
-        Training cases n.
+        Number n of training observations.
     compressed : bool
-        Whether each group has all patterns of its extent; else each has one pattern.
+        Whether a group has all patterns of its extent; otherwise each group has one pattern.
     indptr : ndarray of int64, shape (G + 1,)
-        Where the cases of each group start in `cases`, and the end.
+        The extent of group g is ``cases[indptr[g]:indptr[g + 1]]``.
     cases : ndarray of int32
-        The extents, the cases of a group in increasing order. Group 0 has all cases.
+        The extents, each in increasing order. The extent of group 0 is the whole training data.
     counts : ndarray of float64, shape (G, O + 1)
-        n_go, the patterns of order o in group g; exact below 2**53.
+        n_go, the number of patterns of order o in group g; exact below 2**53.
     shortest : ndarray of int32, shape (G, p)
-        A pattern of the lowest order in the group: position of a level, or -1 for any.
+        A pattern of the lowest order in the group, as positions of levels, -1 for open features.
     closure : ndarray of int32, shape (G, p)
-        What all cases of the group share, in the same coding: every pattern of the group is a part of
-        it, and it may itself be beyond the order. Without compression the pattern itself. Of a
-        sequence the pattern of the highest order in the group.
+        The closed pattern of the extent: all levels that its observations share, in the same coding. All
+        patterns of the group are contained in it; its order may exceed O. Without compression the pattern
+        itself; for a sequence the pattern of the highest order in the group.
     parent : ndarray of int32, shape (G,), or None
-        Of sequences, the group in which the next lower order is; -1 for group 0. Parents come first.
+        For sequences, the group of the next lower order; -1 for group 0. Parents precede their children.
     lo, hi : ndarray of int32, shape (G,), or None
-        Of sequences, the lowest and highest order in the group: n_go is 1 from `lo` to `hi`.
+        For sequences, the lowest and highest order in the group: n_go is 1 from `lo` to `hi`.
 
     Notes
     -----
-    A new case expresses the patterns of a group that are part of ``closure[g]`` where the two agree. For
-    interactions, patterns of a group within that part are those whose extent is that of the group.
+    A new observation matches those patterns of a group that are contained in the part of ``closure[g]`` on
+    which the two agree. For interactions, such a pattern belongs to the group if its extent is that of the
+    group.
     """
 
     kind: Kind
@@ -83,17 +84,17 @@ class Groups:
 
     @kept_property
     def n_patterns(self) -> int:
-        """Number of patterns that some case expresses (rounded, from 2**53 on)."""
+        """Number of patterns that occur in the data (rounded, from 2**53 on)."""
         return int(self.counts.sum())
 
     @kept_property
     def sizes(self) -> IntArray:
-        """Number of cases of each group, shape (G,)."""
+        """Number of observations in each extent, shape (G,)."""
         return np.diff(self.indptr)
 
     @property
     def rows(self) -> CaseArray:
-        """The first case of each group, shape (G,)."""
+        """First observation of each extent, shape (G,)."""
         return self.cases[self.indptr[:-1]]
 
     def __repr__(self) -> str:
@@ -102,7 +103,7 @@ class Groups:
         )
 
     def extent(self, group: int) -> CaseArray:
-        """Return the cases of a group, in increasing order."""
+        """Return the extent of a group, in increasing order."""
         return self.cases[self.indptr[group] : self.indptr[group + 1]]
 
     def table(self, features: Features) -> pd.DataFrame:
@@ -111,13 +112,13 @@ class Groups:
         Parameters
         ----------
         features : Features
-            The features, for names of columns and levels.
+            Names of features and levels.
 
         Returns
         -------
         DataFrame, G rows
-            ``pattern``: a pattern of lowest order; ``orders``: of the lowest and the highest pattern;
-            ``patterns``: their number; ``cases``: of the extent.
+            ``pattern``: a pattern of the lowest order; ``orders``: lowest and highest order; ``patterns``:
+            number of patterns; ``cases``: size of the extent.
         """
         present: BoolArray = self.counts > 0
         low = present.argmax(axis=1)
@@ -133,16 +134,16 @@ class Groups:
 
 
 def pattern_labels(patterns: CodeArray, features: Features) -> list[str]:
-    """Return patterns (m, p) as text, such as ``a=1, c=x``; ``(all)`` for the one that fixes nothing.
+    """Return patterns (m, p) as text, such as ``a=1, c=x``; the pattern of order 0 is ``(all)``.
 
     The level of missing values is ``(missing)``.
 
     Parameters
     ----------
     patterns : ndarray of int32, shape (m, p)
-        Positions of levels, -1 for any.
+        Positions of levels, -1 for open features.
     features : Features
-        For names of columns and levels.
+        Names of features and levels.
 
     Returns
     -------

@@ -1,4 +1,4 @@
-"""Overlapping histories cut from one sequence."""
+"""Overlapping histories of a sequence."""
 
 from typing import Any
 
@@ -15,7 +15,7 @@ from pyrjsel.design.frame import Level, array_series
 from pyrjsel.design.labels import MISSING, read_labels
 from pyrjsel.design.levels import MOST_WHOLE
 
-NEXT = "next"  # the response: the symbol that follows a history
+NEXT = "next"  # name of the response, the symbol that follows a history
 
 
 def histories(sequence: Any, order: int, *, missing: str = "raise") -> pd.DataFrame:
@@ -24,27 +24,27 @@ def histories(sequence: Any, order: int, *, missing: str = "raise") -> pd.DataFr
     Parameters
     ----------
     sequence : str or array-like, shape (n + order,)
-        Symbols in time: the characters of a text, or labels of any kind (text, categories, booleans,
-        whole numbers).
+        Symbols in temporal order: the characters of a text, or labels of any kind (text, categories,
+        booleans, whole numbers).
     order : int
         Length of a history.
     missing : {"raise", "level"}
-        Whether a missing symbol is an error, or stays one in the histories: for models that take missing
-        values as levels.
+        Whether missing symbols are an error, or are kept in the histories, for models with
+        ``missing="level"``.
 
     Returns
     -------
     DataFrame, n rows
-        Columns `x1` to `x<order>`, the last the most recent, and `next`. More than 20 symbols that are
-        whole numbers are categories in the first: labels, as models take so many only when marked.
+        Columns `x1` to `x<order>`, the last the most recent, and `next`. If the symbols are more than 20
+        whole numbers, the histories are categorical, since models take that many only as categories.
 
     Raises
     ------
     ParameterError
-        If the order is below 1, or `missing` is something else.
+        If the order is below 1, or `missing` is invalid.
     DataError
-        If the sequence is not longer than the order, is not one-dimensional, has missing values that are an
-        error or values that are no labels, or one symbol only.
+        If the sequence is not longer than the order, is not one-dimensional, has missing values and
+        ``missing="raise"``, has values that are not labels, or has only one distinct symbol.
 
     Examples
     --------
@@ -66,7 +66,7 @@ def histories(sequence: Any, order: int, *, missing: str = "raise") -> pd.DataFr
 
 
 def read_histories(sequence: Any, order: int, missing: str) -> tuple[LabelDesign, LabelRows]:
-    """Return the design and the rows of the histories of a sequence, each with the symbol that follows it.
+    """Return design and observations of the histories of a sequence, each with the symbol that follows it.
 
     See :meth:`pyrjsel.PatternLogit.from_sequence`.
     """
@@ -86,10 +86,10 @@ def read_histories(sequence: Any, order: int, missing: str) -> tuple[LabelDesign
 
 
 def cut(sequence: Any, order: int, missing: str) -> tuple[list[str], tuple[Level, ...], IntArray]:
-    """Return names of the columns of histories, the symbols, and histories (n, order + 1) as their positions.
+    """Return column names, symbols, and histories (n, order + 1) as positions of symbols.
 
-    The last column of the histories is what follows. A missing symbol is an error where `missing` is
-    ``"raise"``, else one position beyond those of the symbols.
+    The last column is the symbol that follows. A missing symbol is an error if `missing` is ``"raise"``,
+    else it is coded by the number of symbols.
     """
     order = check_int(order, "order", low=1)
     values = list(sequence) if isinstance(sequence, str) else unmasked(sequence)

@@ -1,4 +1,4 @@
-"""Results as files: what is read."""
+"""Reading of saved pattern results."""
 
 from dataclasses import dataclass, replace
 from typing import Any
@@ -113,12 +113,12 @@ def _prior(content: Content, order: int) -> PatternPrior:
     scales = described(content.plain("scales"), {law.__name__: law for law in LAWS})
     if not isinstance(scales, tuple):
         raise content.wrong("scales", "a list of priors")
-    # As a user gives them, so that they are checked.
+    # Through the public parameters, which validates them.
     return replace(PatternPrior.of(order, family, scales), log_sigma_0=log_sigma_0)
 
 
 def _groups(content: Content, features: AbsentFeatures, compress: bool) -> AbsentGroups:
-    """Return groups that answer what they can without rows."""
+    """Return stand-ins for groups without training data."""
     order, n = features.order, features.n_cases
     counts = content.array("counts", float, (None, order + 1), finite=True)
     size = len(counts)

@@ -1,4 +1,4 @@
-"""The groups whose patterns new cases express."""
+"""Groups of patterns that new observations match."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
@@ -11,28 +11,27 @@ from pyrjsel.patterns._matching import Matcher, contained, walk
 from pyrjsel.patterns.features import CaseArray, CodeArray, Features
 from pyrjsel.patterns.groups import ANY, Groups
 
-# Histories that are matched together: about 10 MB at order 20.
+# Number of histories matched at a time: about 10 MB at order 20.
 HISTORIES = 20_000
 
 
 @dataclass(frozen=True, eq=False)
 class Matches:
-    """The groups that m new cases express, wholly or in part.
+    """Groups that m new observations match, fully or in part.
 
     Attributes
     ----------
     indptr : ndarray of int64, shape (m + 1,)
-        Where the groups of each case start in `group`, and the end.
+        The groups of observation i are ``group[indptr[i]:indptr[i + 1]]``.
     group : ndarray of int32
         Groups.
     part : ndarray of int32
-        For each of them, -1 where all of its patterns are expressed, or else a row of `inside` and
-        `outside`.
+        For each of them, -1 if all of its patterns match, else a row of `inside` and `outside`.
     inside, outside : ndarray of float64, shape (parts, O + 1)
-        Patterns by order that are expressed, and the others of the group.
+        Numbers of patterns of the group by order that match, and that do not.
     unseen : ndarray of float64, shape (m, O + 1)
-        Patterns by order that the case expresses and no training case does. Those that fix an unseen level
-        are included on request.
+        Numbers of matching patterns by order that do not occur in the training data. Those with an unseen
+        level are included on request.
     """
 
     indptr: IntArray
@@ -46,28 +45,28 @@ class Matches:
 def match(
     groups: Groups, features: Features, new: CodeArray, *, unseen_levels: bool = False
 ) -> Iterator[Matches]:
-    """Match new cases with groups, in blocks.
+    """Match new observations with groups, in blocks.
 
     Parameters
     ----------
     groups : Groups
-        The groups of `features`.
+        Groups of the patterns of `features`.
     features : Features
-        Cases of the fit.
+        Features of the training data.
     new : ndarray of int32, shape (m, p)
-        New cases by the levels of `features`; -1 is an unseen level.
+        New observations as positions among the levels of `features`; -1 is an unseen level.
     unseen_levels : bool, default False
-        Whether `unseen` includes the patterns that fix an unseen level.
+        Whether `unseen` includes patterns with an unseen level.
 
     Yields
     ------
     Matches
-        Of the next cases, as many as take a fraction of a second.
+        Matches of the next observations; a block takes a fraction of a second.
 
     Notes
     -----
-    A case costs a step for each order (sequences), or for each group that it expresses and each feature
-    (interactions).
+    The cost of an observation is proportional to the order (sequences), or to the number of groups that it
+    matches times the number of features (interactions).
     """
     new = np.ascontiguousarray(new, dtype=np.int32)
     if groups.kind == "sequence":
@@ -87,14 +86,14 @@ def match(
 
 
 def with_unseen_levels(groups: Groups, new: CodeArray) -> FloatArray:
-    """Count the patterns of new cases that fix an unseen level, by order.
+    """Count the patterns of new observations with an unseen level, by order.
 
     Parameters
     ----------
     groups : Groups
         Groups; only their kind and order are used.
     new : ndarray of int32, shape (m, p)
-        New cases; -1 is an unseen level.
+        New observations; -1 is an unseen level.
 
     Returns
     -------
@@ -110,14 +109,14 @@ def with_unseen_levels(groups: Groups, new: CodeArray) -> FloatArray:
 
 
 def _numbers(features: IntArray, order: int) -> FloatArray:
-    """Return the numbers of patterns of each order among so many features, (m, order + 1)."""
+    """Return the number of patterns of each order for given numbers of features, (m, order + 1)."""
     distinct, which = np.unique(features, return_inverse=True)
     numbers = [[comb(int(size), o) for o in range(order + 1)] for size in distinct]
     return np.array(numbers, dtype=np.float64)[which]
 
 
 def _known_end(groups: Groups, new: CodeArray) -> IntArray:
-    """Return the number of levels of each history that are known, from the most recent one back."""
+    """Return the number of known levels at the end of each history."""
     return np.minimum.accumulate(new[:, ::-1][:, : groups.order] != ANY, axis=1).sum(axis=1)
 
 
@@ -126,7 +125,7 @@ def _sequences(groups: Groups, new: CodeArray) -> Iterator[Matches]:
     assert groups.lo is not None
     assert groups.hi is not None
     order, orders = groups.order, np.arange(groups.order + 1)
-    # Children of a group by their own number, of which group 0 has none.
+    # Children sorted by parent; group 0 is nobody's child.
     children = np.argsort(groups.parent, kind="stable").astype(np.int32)[1:]
     first_child = np.searchsorted(groups.parent[children], np.arange(groups.n_groups + 1)).astype(np.int64)
     for block in np.split(new, range(HISTORIES, len(new), HISTORIES)):
@@ -136,7 +135,7 @@ def _sequences(groups: Groups, new: CodeArray) -> Iterator[Matches]:
         walk(block, order, groups.closure, groups.lo, groups.hi, first_child, children, path, n_groups, depth)
         indptr = np.concatenate([[0], np.cumsum(n_groups, dtype=np.int64)])
         group = path[np.arange(order + 1) < n_groups[:, None]]
-        # Only the last group of a path can be expressed in part.
+        # Only the last group of a path can match in part.
         last = group[indptr[1:] - 1]
         broken = groups.hi[last] > depth
         part = np.full(len(group), -1, dtype=np.int32)
@@ -157,7 +156,7 @@ def _interactions(groups: Groups, features: Features, new: CodeArray) -> Iterato
     while first < len(new):
         ends, group, part, inside, unseen = matcher.run(new, first)
         first += len(ends)
-        # Counts from 2**53 on are rounded, and their differences may be below 0.
+        # Counts from 2**53 on are rounded, so that differences may be negative.
         outside = np.maximum(groups.counts[group[part >= 0]] - inside, 0)
         yield Matches(np.concatenate([[0], ends]), group, part, inside, outside, unseen)
 

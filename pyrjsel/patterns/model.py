@@ -1,4 +1,4 @@
-"""The model that users build: patterns from a formula, arrays or a sequence, compressed, and ``fit``."""
+"""Pattern models: construction from a formula, arrays or a sequence, and ``fit``."""
 
 import os
 from collections.abc import Callable, Mapping
@@ -33,14 +33,14 @@ KINDS: tuple[Kind, ...] = ("interactions", "sequence")
 
 
 class PatternLogit:
-    """A logistic model of all patterns of labels, their parameters compressed.
+    """Logistic regression on high-order interactions of categorical features, with compressed parameters.
 
-    A pattern fixes some features at levels and leaves the others open; its order is the number fixed. Every
-    pattern has a coefficient for each class of the response, with a prior whose scale depends on the order
-    alone. Patterns that the same cases express share a group, and the sum of their coefficients is all
-    that the data say anything about, so that one parameter for each group is sampled and the sums are
-    split for predictions. Made from arrays here, from a formula by :meth:`from_formula` or
-    :func:`pyrjsel.pattern_logit`, from one long sequence by :meth:`from_sequence`.
+    A pattern fixes some features at levels and leaves the others open; its order is the number of features
+    that it fixes. Every pattern has a coefficient for each class of the response; the scale of its prior
+    depends only on the order. Patterns that occur in the same observations form a group. The likelihood
+    depends only on the sum of the coefficients of a group, so one parameter per group is sampled, and sums
+    are split for predictions. Use :meth:`from_formula` or :func:`pyrjsel.pattern_logit` for a formula, and
+    :meth:`from_sequence` for one long sequence.
 
     Parameters
     ----------
@@ -50,52 +50,52 @@ class PatternLogit:
         One feature per column: text, categories, booleans, or at most 20 distinct whole numbers (more if
         the column is categorical, or inside ``C()`` in a formula).
     kind : {"interactions", "sequence"}
-        Patterns fix any subset of the features; or, where the columns are a history, the last the most
-        recent, its last values.
+        Patterns fix any subset of the features (interactions), or the most recent values of a history whose
+        last column is the most recent (sequence).
     order : int, optional
         Largest order O of a pattern; None is the number of features.
     prior : {"cauchy", "gaussian"}
-        Of a coefficient of order o: Cauchy(0, sigma_o) or N(0, sigma_o^2).
+        Prior of a coefficient of order o: Cauchy(0, sigma_o) or N(0, sigma_o^2).
     sigma_prior : LogNormal, InverseGamma, sequence, mapping or callable, optional
-        Prior on sigma_o (not on its square): one for all orders, one for each of the orders 1 to O in a
-        sequence or by order in a mapping, or a function of the order. None is that of the paper: log sigma_o
-        is normal with standard deviation 0.5 around means that fall evenly from -2 to -6 (Cauchy), or with
-        standard deviation 2 around means from 0 to -4 (Gaussian).
+        Prior of sigma_o (not of its square): one prior for all orders, a sequence of priors for orders 1 to
+        O, a mapping by order, or a function of the order. None is the prior of Li and Neal: log sigma_o is
+        normal with standard deviation 0.5 and means that fall linearly from -2 to -6 (Cauchy), or with
+        standard deviation 2 and means from 0 to -4 (Gaussian).
     sigma_0 : float, optional
-        Scale of the pattern that fixes nothing; None is exp(0.5) (Cauchy) or exp(5).
+        Scale of the intercept, the pattern of order 0; None is exp(0.5) (Cauchy) or exp(5) (Gaussian).
     compress : bool, default True
-        Whether patterns with the same cases share a parameter. Without, the posterior is the same and
-        costs more.
+        Whether patterns of the same observations share a parameter. If False, the posterior is the same but
+        sampling takes longer.
     missing : {"drop", "raise", "level"}
-        What to do with rows with missing values; those dropped are counted in the summary. With ``"level"``
-        a missing value of a feature is a level of its own, the last and written ``(missing)``, in new rows
-        too; rows without a response are dropped.
+        Treatment of observations with missing values. Dropped ones are counted in the summary. With
+        ``"level"`` a missing value of a feature is a level of its own, the last one, written ``(missing)``,
+        also in new data; observations without a response are dropped.
 
     Attributes
     ----------
     design : LabelDesign
-        How features and response are made of the data.
+        Maps data to features and response.
     data : LabelRows
-        The rows that are used.
+        The observations used.
     features : Features
-        The features of these rows.
+        Their features.
     compression : Groups
         The groups of patterns, as arrays.
     prior : PatternPrior
-        Family of the coefficients, and the priors of their scales by order.
+        Family of the coefficient prior, and priors of the scales by order.
 
     Raises
     ------
     DataError
-        If there is one class only, a feature is constant, values are no labels, the groups of patterns
-        take more than 2 GB, or one has more than 1e100 patterns of one order.
+        If there is only one class, a feature is constant, values are not labels, the groups of patterns need
+        more than 2 GB, or a group has more than 1e100 patterns of one order.
     ParameterError
         If a parameter is out of range, such as an order beyond the number of features.
 
     Warns
     -----
     MissingDataWarning
-        If rows were dropped; it counts them by column.
+        If observations were dropped, with counts by column.
 
     References
     ----------
@@ -132,7 +132,7 @@ class PatternLogit:
         missing: str = "drop",
     ) -> None:
         design, rows = LabelDesign.from_arrays(endog, exog, missing=missing)
-        self._fill(
+        self._build(
             design, rows, *self._parts(design, rows, kind, order, prior, sigma_prior, sigma_0, compress)
         )
 
@@ -154,27 +154,27 @@ class PatternLogit:
         Parameters
         ----------
         formula : str
-            Such as ``"y ~ interactions(a, b, c, order=2)"`` or ``"y ~ sequence(x1, x2, x3)"``, the last the
-            most recent; ``.`` among the features stands for all other columns. One such call is the whole
-            right-hand side. Numbers that are not whole become labels by ``C()``.
+            Such as ``"y ~ interactions(a, b, c, order=2)"`` or ``"y ~ sequence(x1, x2, x3)"``, whose last
+            feature is the most recent; ``.`` among the features stands for all other columns. The right-hand
+            side is a single call. ``C()`` turns numbers that are not whole into labels.
         data : DataFrame, pyarrow Table, or mapping of columns
-            The rows.
+            The observations.
         prior, sigma_prior, sigma_0, compress, missing : optional
             As for the class.
         functions : mapping of str to callable, optional
-            Functions that the formula may call, by name, beside the documented ones.
+            Functions that the formula may call, by name, besides the documented ones.
 
         Returns
         -------
         PatternLogit
-            Ready to fit.
+            The model, ready to fit.
 
         Raises
         ------
         FormulaError
-            If the formula cannot be read, has terms outside the call, or calls what it may not.
+            If the formula is invalid, has terms outside the call, or calls a function that is not allowed.
         DataError, ParameterError, UnknownNameError
-            As for the class, or if a column is not there.
+            As for the class, or if a column does not exist.
 
         Examples
         --------
@@ -206,39 +206,39 @@ class PatternLogit:
         compress: bool = True,
         missing: str = "raise",
     ) -> Self:
-        """Make a model that predicts the next symbol of a sequence from the ones before it.
+        """Make a model that predicts the next symbol of a sequence from the preceding ones.
 
         Parameters
         ----------
         sequence : str or array_like, shape (n + order,)
-            Symbols in time: the characters of a text, or labels of any kind.
+            Symbols in temporal order: the characters of a text, or labels of any kind.
         order : int, default 20
-            Length of a history, and the largest order of a pattern.
+            Length of the histories, and the largest order of a pattern.
         prior, sigma_prior, sigma_0, compress : optional
             As for the class.
         missing : {"raise", "drop", "level"}
-            What to do with missing symbols. Each takes ``order + 1`` cases with it where cases are dropped;
-            as a level, only the case that it would be the response of.
+            Treatment of missing symbols. With ``"drop"`` each removes the ``order + 1`` observations that
+            contain it; with ``"level"`` only the observation whose response it is.
 
         Returns
         -------
         PatternLogit
-            Ready to fit, with the n overlapping histories as cases. Its features are `x1` to `x<order>`, the
-            last the most recent, and its response `next`, whose classes are all symbols of the sequence, also
-            those of the first history alone; :func:`pyrjsel.histories` cuts new data alike.
+            The model, ready to fit, with the n overlapping histories as observations. Its features are `x1`
+            to `x<order>`, the last the most recent, and its response is `next`, whose classes are all symbols
+            of the sequence. :func:`pyrjsel.histories` prepares new data in the same way.
 
         Raises
         ------
         DataError
-            If the sequence is not longer than the order, has missing values that are an error, or one
-            symbol only.
+            If the sequence is not longer than the order, has missing values and ``missing="raise"``, or has
+            only one distinct symbol.
         ParameterError
             As for the class.
 
         Warns
         -----
         MissingDataWarning
-            If cases were dropped.
+            If observations were dropped.
 
         Examples
         --------
@@ -264,7 +264,7 @@ class PatternLogit:
         sigma_0: float | None,
         compress: bool,
     ) -> tuple[Features, Groups, PatternPrior]:
-        """Return what a model is made of beside its rows."""
+        """Return features, groups and prior."""
         check_choice(kind, "kind", KINDS)
         order = len(design.names) if order is None else check_int(order, "order", low=1)
         if order > len(design.names):
@@ -285,12 +285,12 @@ class PatternLogit:
     def _from_parts(
         cls, design: LabelDesign, rows: Any, features: Features, groups: Groups, prior: PatternPrior
     ) -> Self:
-        """Make a model of a design, its rows, their patterns and priors."""
+        """Return a model of a design, its observations, their patterns and priors."""
         model = cls.__new__(cls)
-        model._fill(design, rows, features, groups, prior)
+        model._build(design, rows, features, groups, prior)
         return model
 
-    def _fill(
+    def _build(
         self, design: LabelDesign, rows: Any, features: Features, groups: Groups, prior: PatternPrior
     ) -> None:
         self.design, self.data = design, rows
@@ -300,17 +300,17 @@ class PatternLogit:
 
     @property
     def nobs(self) -> int:
-        """Number of cases."""
+        """Number of observations used."""
         return self.features.n_cases
 
     @property
     def classes(self) -> tuple[Level, ...]:
-        """The classes of the response, in order; of two the first is the base, with coefficients 0."""
+        """The classes of the response, in order; the first of two is the baseline, with coefficients 0."""
         return self.design.classes
 
     @property
     def y(self) -> IntArray:
-        """Position of the response of each case among the classes, shape (n,)."""
+        """Position of each response among the classes, shape (n,)."""
         return self.data.y
 
     @property
@@ -320,20 +320,20 @@ class PatternLogit:
 
     @property
     def n_groups(self) -> int:
-        """Number of groups, and of parameters of a class."""
+        """Number of groups, which is the number of parameters per class."""
         return self.compression.n_groups
 
     @property
     def n_patterns(self) -> int:
-        """Number of patterns that some case expresses."""
+        """Number of patterns that occur in the data."""
         return self.compression.n_patterns
 
     @property
     def groups(self) -> pd.DataFrame:
-        """The groups, the one of all cases first.
+        """The groups; the first contains all observations.
 
-        Columns: ``pattern``, one of the lowest order; ``orders``, the lowest and the highest; ``patterns``,
-        how many; ``cases``, how many express them.
+        Columns: ``pattern``, a pattern of the lowest order; ``orders``, the lowest and highest order;
+        ``patterns``, the number of patterns; ``cases``, the number of observations in which they occur.
         """
         return own_copy(self._groups)
 
@@ -360,69 +360,69 @@ class PatternLogit:
         checkpoint: str | os.PathLike[str] | None = None,
         **options: Any,
     ) -> PatternResults:
-        """Sample the posterior of the sums over groups and of the scales by order.
+        """Sample the posterior of the sums of coefficients by group, and of the scales by order.
 
         Parameters
         ----------
         sampler : {"auto", "interweaving", "slice"}
-            ``"slice"`` is the scheme of the paper; ``"auto"`` is interweaving, which has the same posterior
-            and many times its effective draws a second.
+            ``"slice"`` is the univariate slice sampler of Li and Neal. ``"auto"`` is ``"interweaving"``,
+            which has the same target and many times as many effective draws per second.
         draws : "auto" or int
-            Draws that each chain keeps. ``"auto"`` is what the scales need: 200, and twice as many again and
-            again, until the log scale of every order has an MCSE of at most `mcse` times its posterior
-            deviation, R-hat of these and of the log posterior is at most 1.05, and each is worth 100
-            independent draws. A number is just so many; 250 are those of the paper.
+            Draws per chain after burn-in and thinning. ``"auto"`` starts with 200 and doubles their number
+            until the log scale of every order has an MCSE of at most `mcse` posterior standard deviations,
+            and these and the log posterior have R-hat of at most 1.05 and 100 effective draws. Li and Neal
+            use 250.
         mcse : float, default 0.05
-            Largest Monte Carlo error of a log scale in posterior deviations, where `draws` is ``"auto"``:
-            0.05 is some 400 independent draws.
+            With ``draws="auto"``: largest Monte Carlo standard error of a log scale, in posterior standard
+            deviations; 0.05 takes about 400 effective draws.
         max_draws : int, default 1_500
-            Draws a chain at most, where `draws` is ``"auto"``: all are in memory.
+            With ``draws="auto"``: largest number of draws per chain. All draws are held in memory.
         max_seconds : float, optional
-            Seconds after which no further round of draws begins, where `draws` is ``"auto"``; a first round
-            there always is. The one setting that makes draws depend on the machine.
+            With ``draws="auto"``: time in seconds after which no further round of draws starts; there is
+            always a first round. With this limit the number of draws depends on the machine.
         burn_in : int, optional
-            Iterations left out at the start of each chain; None is 1,500 for ``"slice"``, as in the paper,
+            Iterations discarded at the start of each chain; None is 1,500 for ``"slice"``, as in Li and Neal,
             and 500 otherwise.
         thin : int, default 10
-            Every `thin`-th iteration is kept. Draws take ``8 * chains * draws * G`` bytes for two classes of
-            the response and K times as many for more.
+            Thinning interval. Draws take ``8 * chains * draws * G`` bytes for two classes and G groups, and K
+            times as many for K > 2 classes.
         chains : int, default 4
-            Chains; the first begins at the centre of the prior of the scales, the others at draws from it.
+            Number of chains. The first starts at the prior centre of the scales, the others at prior draws.
         rng : int, SeedSequence or Generator, optional
-            Random numbers; the same give the same draws, whatever `n_jobs` is.
+            Source of randomness; the draws for a given seed do not depend on `n_jobs`.
         n_jobs : int, optional
-            Workers at a time, see joblib.
+            Number of parallel workers, see joblib.
         progress : bool, optional
             Whether to show progress; None shows it in a terminal.
         checkpoint : str or path-like, optional
-            A folder where chains write down, every few seconds, what they have drawn and where they are. The
-            same call goes on from there after a crash or Ctrl-C, to the same draws as without (on the same
-            machine and versions); ``rng=None`` is the seed of the run that is there. It holds no rows of the
-            data. The workers of a cluster must all see the folder.
+            Folder to which chains save their draws and states every few seconds. After a crash or Ctrl-C the
+            same call resumes the run, with the same draws as without interruption (on the same machine and
+            versions); ``rng=None`` then takes the seed of the saved run. The folder contains no training
+            data, and must be accessible to all workers of a cluster.
         **options : dict
-            Of the sampler: ``steps`` and ``sigma_updates``; of ``"slice"`` also ``width`` and
+            Options of the sampler: ``steps`` and ``sigma_updates``, and for ``"slice"`` also ``width`` and
             ``sigma_width``.
 
         Returns
         -------
         PatternResults
-            After Ctrl-C those of the draws so far.
+            The posterior; after Ctrl-C, of the draws so far.
 
         Raises
         ------
         ParameterError
             If a parameter or option is out of range.
         UnknownNameError
-            If the sampler has no such option.
+            If the sampler does not have an option.
         StoreError
-            If the checkpoint is that of another run, of another version, damaged or in use.
+            If the checkpoint belongs to another run or version, is damaged or in use.
 
         Warns
         -----
         ConvergenceWarning
-            If the run was interrupted, or if R-hat of a log scale or of the log posterior exceeds 1.2, or its
-            effective sample size is below 100, as with Gaussian coefficients of many classes; if a run that
-            stops by itself ended at `max_draws` or `max_seconds` before its figures were accurate.
+            If the run was interrupted; if a log scale or the log posterior has R-hat above 1.2 or fewer than
+            100 effective draws, as is common with Gaussian coefficients of many classes; or if
+            ``draws="auto"`` reached `max_draws` or `max_seconds` before the requested accuracy.
 
         Examples
         --------
@@ -455,7 +455,7 @@ class PatternLogit:
         return PatternResults(self, run(problem, name, chosen, settings))
 
     def _identity(self, sampler: str, options: Options) -> dict[str, Plain]:
-        """Return what the draws of a fit depend on beside their number and seed, by names that users know."""
+        """Return everything except number and seed that determines the draws, under user-facing names."""
         design, features = self.design, self.features
         return {
             "model": type(self).__name__,

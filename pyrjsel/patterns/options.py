@@ -1,4 +1,4 @@
-"""The options of the samplers of pattern models, and what is usual."""
+"""Options of the samplers of pattern models, and default run lengths."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -10,15 +10,15 @@ from pyrjsel.patterns.problem import PatternProblem
 from pyrjsel.runtime import Accuracy
 
 SAMPLERS = ("auto", "interweaving", "slice")
-# Those of Li and Neal (2008) are 4,000 iterations in all: 250 draws, every 10th after a burn-in of 1,500.
-# Interweaving forgets its start within some hundred iterations.
+# Li and Neal (2008) run 4,000 iterations: 250 draws with thinning interval 10 after a burn-in of 1,500.
+# Interweaving forgets its initial state within a few hundred iterations.
 THIN = 10
 BURN_IN = {"slice": 1500, "interweaving": 500}
-# Default accuracy of automatic runs. Errors are in posterior deviations: 0.05
-# is 400 effective draws of each scale. All draws are kept; 1,500 take some 5 times the work of 250.
+# Default accuracy of automatic runs, in posterior standard deviations: 0.05 takes 400 effective draws of
+# each scale. All draws are held in memory; 1,500 take about 5 times as long as 250.
 USUAL = Accuracy(mcse=0.05, max_draws=1500)
 
-# Updates of an iteration and how often each is made.
+# Updates of an iteration, each with its number of repetitions.
 Plan = list[tuple[str, int]]
 
 
@@ -29,13 +29,13 @@ class SliceOptions:
     Attributes
     ----------
     width : float
-        Of a step of a sum of coefficients.
+        Initial width of the slice for a sum of coefficients.
     sigma_width : float
-        Of a step of log sigma_o.
+        Initial width of the slice for log sigma_o.
     steps : int
-        Most steps of a slice.
+        Largest number of stepping-out steps.
     sigma_updates : int
-        Updates of each log sigma_o an iteration.
+        Updates of each log sigma_o per iteration.
     """
 
     width: float = 5.0
@@ -58,17 +58,17 @@ class SliceOptions:
 class InterweavingOptions:
     """Options of ``fit(sampler="interweaving")``.
 
-    An iteration updates each sum by a slice on a circle, the sums of a sequence given the predictors at the
-    leaves of their tree, and each log sigma_o given the sums and given the sums over their scales, so that
-    ancillary and sufficient parametrisations are interweaved (Yu and Meng 2011). Steps of log sigma_o are as
-    wide as its prior deviation.
+    An iteration updates each sum by slice sampling on a circle; the sums of a sequence model also jointly,
+    given the linear predictors at the leaves of their tree; and each log sigma_o given the sums and given the
+    standardised sums, which interweaves the centred and non-centred parametrisations (Yu and Meng 2011). The
+    initial width of the slice for log sigma_o is its prior standard deviation.
 
     Attributes
     ----------
     steps : int
-        Most steps of a slice of log sigma_o.
+        Largest number of stepping-out steps for log sigma_o.
     sigma_updates : int
-        Updates of both kinds of each log sigma_o an iteration.
+        Updates of each log sigma_o per iteration, in both parametrisations.
     """
 
     steps: int = 10
@@ -80,16 +80,16 @@ class InterweavingOptions:
 
     @property
     def width(self) -> float:
-        """Of no consequence: sums are not stepped out."""
+        """Unused: sums are updated without stepping out."""
         return 1.0
 
     @property
     def sigma_width(self) -> None:
-        """The deviation of log sigma_o under its prior."""
+        """None: the prior standard deviation of log sigma_o."""
         return
 
     def plan(self, problem: PatternProblem) -> Plan:
-        """Return the updates of an iteration; there are trees of sequences alone."""
+        """Return the updates of an iteration; only sequence models have trees."""
         paths = [] if problem.parent is None else [("paths", 1)]
         return [("turns", 1), *paths, *([("centred", 1), ("scaled", 1)] * self.sigma_updates)]
 
@@ -99,16 +99,16 @@ OPTIONS: dict[str, type[Options]] = {"slice": SliceOptions, "interweaving": Inte
 
 
 def choose(sampler: object, options: Mapping[str, Any], fit: Callable[..., object]) -> tuple[str, Options]:
-    """Return the sampler that ``sampler`` stands for, and its options.
+    """Return the name of the sampler and its options.
 
-    ``"auto"`` is interweaving: it has many times the effective draws a second of the slice sampler.
+    ``"auto"`` is interweaving, which has many times as many effective draws per second as the slice sampler.
 
     Raises
     ------
     ParameterError
-        If the sampler is not known, or an option is out of range.
+        If the sampler is unknown, or an option is out of range.
     UnknownNameError
-        If the sampler has no such option.
+        If the sampler does not have an option.
     """
     check_choice(sampler, "sampler", SAMPLERS)
     name = "interweaving" if sampler == "auto" else str(sampler)

@@ -1,4 +1,4 @@
-"""The plots of pattern results."""
+"""Plots of pattern results."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -13,7 +13,7 @@ from pyrjsel.patterns.protocols import PatternModel
 from pyrjsel.patterns.summary import largest
 from pyrjsel.report import plot_intervals, plot_lines, plot_trace
 
-# Log scales that a trace shows unless asked for others.
+# Default number of log scales in a trace plot.
 TRACES = 3
 SCORES = {"error_rate": "Error rate", "log_score": "Log score"}
 
@@ -31,7 +31,7 @@ def plot_compression(table: pd.DataFrame, ax: Any) -> Any:
 
 
 def plot_scores(models: Sequence[PatternModel], scores: Sequence[pd.DataFrame], measure: str, ax: Any) -> Any:
-    """Plot scores of models by order, a line for each prior."""
+    """Plot scores of models by order, one line per prior."""
     points: dict[str, dict[int, tuple[float, ...]]] = {}
     for model, score in zip(models, scores, strict=True):
         label = model.prior.family.capitalize()

@@ -1,4 +1,4 @@
-"""Class probabilities of new cases, averaged over draws."""
+"""Class probabilities of new observations, averaged over draws."""
 
 from collections.abc import Iterator
 
@@ -11,9 +11,9 @@ from pyrjsel.patterns.features import CodeArray, Features
 from pyrjsel.patterns.groups import Groups
 from pyrjsel.patterns.matching import Matches, match
 
-# Sums that are added before Python is looked at again, 0.1 to 0.2 s; parts of groups count for more.
+# Number of sums added per call of the compiled code, 0.1 to 0.2 s; a split costs as much as PART sums.
 BLOCK, PART = 10_000_000, 30
-# Linear predictors held at a time: 8 MB.
+# Number of linear predictors in memory at a time: 8 MB.
 HELD = 1_000_000
 
 
@@ -24,7 +24,7 @@ def linear_predictors(
     matches: Matches,
     rng: np.random.Generator,
 ) -> Iterator[FloatArray]:
-    """Draw linear predictors of new cases, a block of cases after the other.
+    """Draw linear predictors of new observations, in blocks.
 
     Parameters
     ----------
@@ -33,16 +33,17 @@ def linear_predictors(
     sigma : ndarray of float64, shape (D, O + 1)
         Draws of the scales by order.
     prior : {"cauchy", "gaussian"}
-        The prior of coefficients.
+        Family of the coefficient prior.
     matches : Matches
-        The groups of the cases.
+        Groups that the observations match.
     rng : Generator
-        Random numbers: sums of which a part counts are split, and patterns that no case of the fit expresses
-        drawn from their prior, anew for each draw, case and class.
+        Random number generator. Sums of groups that match in part are split, and coefficients of patterns
+        that do not occur in the training data are drawn from their prior, separately for each draw,
+        observation and class.
 
     Yields
     ------
-    ndarray of float64, shape (cases, D, C)
+    ndarray of float64, shape (observations, D, C)
         Linear predictors.
     """
     n_draws, n_classes, _ = sums.shape
@@ -78,12 +79,12 @@ def class_probabilities(predictor: FloatArray) -> FloatArray:
     Parameters
     ----------
     predictor : ndarray of float64, shape (..., C)
-        Of the second of two classes (C = 1), or of each of more.
+        Linear predictors of the second of two classes (C = 1), or of each of more than two.
 
     Returns
     -------
     ndarray of float64, shape (..., K)
-        K is 2 where C is 1, else C.
+        K is 2 if C is 1, else C.
     """
     if predictor.shape[-1] == 1:
         return np.concatenate([expit(-predictor), expit(predictor)], axis=-1)
@@ -102,23 +103,23 @@ def predict_probabilities(
     *,
     unseen_levels: bool = False,
 ) -> FloatArray:
-    """Return class probabilities of new cases, averaged over draws.
+    """Return class probabilities of new observations, averaged over draws.
 
     Parameters
     ----------
     sums, sigma, prior, rng
         As for :func:`linear_predictors`.
     groups : Groups
-        The groups.
+        Groups of patterns.
     features : Features
-        Cases of the fit.
+        Features of the training data.
     new : ndarray of int32, shape (m, p)
-        New cases by the levels of `features`; -1 is an unseen level.
+        New observations as positions among the levels of `features`; -1 is an unseen level.
     repeats : int, default 1
-        How often sums are split and unseen patterns drawn for each of the draws.
+        Number of splits and prior draws per posterior draw.
     unseen_levels : bool, default False
-        Whether coefficients of patterns that fix an unseen level are drawn from their prior; otherwise
-        they are 0.
+        Whether coefficients of patterns with an unseen level are drawn from their prior; otherwise they are
+        0.
 
     Returns
     -------

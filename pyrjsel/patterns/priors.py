@@ -18,14 +18,16 @@ Family = Literal["cauchy", "gaussian"]
 ScalePrior = LogNormal | InverseGamma
 SigmaPrior = ScalePrior | Sequence[ScalePrior] | Mapping[int, ScalePrior] | Callable[[int], ScalePrior] | None
 
-# Li and Neal (2008), section 5: log sigma_0, and the first and last mean of log sigma_o with its deviation.
+# Li and Neal (2008), section 5: log sigma_0; mean of log sigma_o for the first and the last order, and its
+# standard deviation.
 LOG_SIGMA_0 = {"cauchy": 0.5, "gaussian": 5.0}
 FIRST_W = {"cauchy": -2.0, "gaussian": 0.0}
 LAST_W = {"cauchy": -6.0, "gaussian": -4.0}
 DEVIATION = {"cauchy": 0.5, "gaussian": 2.0}
 
-# log sigma beyond so many deviations from its mean has probability below 1e-22, and an inverse gamma with at
-# least this shape and such a scale has log sigma beyond the limit with probability below 1e-8.
+# A log-normal is farther than this many standard deviations from its mean with probability below 1e-22. An
+# inverse gamma of at least this shape and at most this scale exceeds LOG_SIGMA_LIMIT with probability below
+# 1e-8.
 FAR = 10.0
 LEAST_SHAPE = 0.1
 LARGEST_LOG_SCALE = 100.0
@@ -33,7 +35,7 @@ LARGEST_LOG_SCALE = 100.0
 
 @dataclass(frozen=True)
 class PatternPrior:
-    """The prior of the coefficients: a family, and the priors of its scales by order.
+    """Prior of the coefficients: family, and priors of the scales by order.
 
     Attributes
     ----------
@@ -58,26 +60,26 @@ class PatternPrior:
         *,
         sigma_0: float | None = None,
     ) -> "PatternPrior":
-        """Return the prior that a user describes.
+        """Return the prior given by the parameters of :class:`PatternLogit`.
 
         Parameters
         ----------
         order : int
             Largest order O of a pattern.
         family : {"cauchy", "gaussian"}
-            Of the coefficients.
+            Family of the coefficient prior.
         sigma_prior : None, LogNormal, InverseGamma, sequence, mapping or callable
-            Prior of sigma_o: one for all orders, one for each of the orders 1 to O in a sequence or by order
-            in a mapping, or a function of the order. None is that of Li and Neal (2008): log-normal, with the
-            mean of log sigma_o falling evenly from order 1 to O, from -2 to -6 with deviation 0.5 (Cauchy) or
-            from 0 to -4 with deviation 2 (Gaussian).
+            Prior of sigma_o: one prior for all orders, a sequence of priors for orders 1 to O, a mapping by
+            order, or a function of the order. None is the prior of Li and Neal (2008): log-normal, with a
+            mean of log sigma_o that falls linearly in the order from -2 to -6, with standard deviation 0.5
+            (Cauchy), or from 0 to -4, with standard deviation 2 (Gaussian).
         sigma_0 : float, optional
             Scale of order 0, by default exp(0.5) (Cauchy) or exp(5) (Gaussian).
 
         Returns
         -------
         PatternPrior
-            With a prior for each order.
+            The prior.
 
         Raises
         ------
@@ -120,21 +122,21 @@ class PatternPrior:
         return np.array([LAWS[type(scale)](scale).centre for scale in self.scales])
 
     def spread(self, scale: FloatArray) -> FloatArray:
-        """Return what adds up over the patterns of a group: sigma, or its square for Gaussian priors."""
+        """Return what adds over the patterns of a group: scales, or variances of Gaussian priors."""
         return scale if self.family == "cauchy" else scale**2
 
     def table(self, width: float | None = None) -> FloatArray:
-        """Return the priors of the scales as the compiled loop reads them.
+        """Return the priors of the scales in the layout of the compiled loop.
 
         Parameters
         ----------
         width : float, optional
-            Width of a step of log sigma_o, by default its deviation under the prior.
+            Initial width of the slice for log sigma_o, by default its prior standard deviation.
 
         Returns
         -------
         ndarray (O, 5)
-            Code of the law, two parameters, what the log density of log sigma_o has beside them, width.
+            Code of the distribution, two parameters, log normalising constant of log sigma_o, width.
         """
         laws = [LAWS[type(scale)](scale) for scale in self.scales]
         rows = [[law.code, *law.numbers, law.deviation if width is None else width] for law in laws]
@@ -143,20 +145,20 @@ class PatternPrior:
 
 @dataclass(frozen=True)
 class ScaleLaw:
-    """The law of log sigma_o that a prior of sigma_o gives.
+    """Prior distribution of log sigma_o, derived from the prior of sigma_o.
 
     Attributes
     ----------
     code : float
-        Of the compiled loop.
+        Code in the compiled loop.
     numbers : tuple of float
-        Two parameters, and what the log density has beside them.
+        Two parameters, and the log normalising constant.
     deviation : float
         Standard deviation.
     centre : float
         Log of the median or the mode of sigma_o.
     must : str
-        What priors must be to be held by doubles; empty for one that is.
+        Requirement that the prior violates for double precision; empty if none.
     """
 
     code: float
@@ -185,12 +187,12 @@ def _inverse_gamma(prior: InverseGamma) -> ScaleLaw:
     return ScaleLaw(1.0, (a, b, rest), np.sqrt(polygamma(1, a)), float(np.log(b / (a + 1.0))), must)
 
 
-# The registry of priors of scales: those that users may give, and the laws of log sigma that they are.
+# Registry of the priors of scales that users may give, with the distributions of log sigma.
 LAWS: Mapping[type, Callable[[Any], ScaleLaw]] = {LogNormal: _log_normal, InverseGamma: _inverse_gamma}
 
 
 def _by_order(sigma_prior: object, order: int) -> list[object]:
-    """Return a prior for each of the orders 1 to `order`, not yet checked."""
+    """Return a prior for each order from 1 to `order`, not yet validated."""
     orders = range(1, order + 1)
     if type(sigma_prior) in LAWS:
         return [sigma_prior] * order
@@ -212,7 +214,7 @@ def _by_order(sigma_prior: object, order: int) -> list[object]:
 
 
 def _check_scale(scale: object, order: int) -> None:
-    """Raise unless `scale` is a prior of sigma that doubles can hold."""
+    """Raise unless `scale` is a prior of sigma within the range of double precision."""
     name = f"sigma_prior[order {order}]"
     if type(scale) not in LAWS:
         raise bad_value(name, "a LogNormal or an InverseGamma", scale)

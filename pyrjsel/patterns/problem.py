@@ -13,7 +13,7 @@ from pyrjsel.patterns.priors import PatternPrior
 
 @dataclass(frozen=True, eq=False)
 class PatternProblem:
-    """Groups over rows: cases that are in the same groups are one row.
+    """Groups of patterns over rows; observations in the same groups share a row.
 
     Attributes
     ----------
@@ -21,11 +21,12 @@ class PatternProblem:
     indptr, rows : ndarray (G + 1,), ndarray
         The rows of group g are ``rows[indptr[g]:indptr[g + 1]]``.
     cases : ndarray (K, n)
-        Number of cases of each class in each row.
+        Number of observations of each class in each row.
     order_ptr, order_group, order_count : ndarray
-        Groups that hold order o, at ``order_ptr[o]:order_ptr[o + 1]``, and their patterns of that order.
+        Groups with patterns of order o are ``order_group[order_ptr[o]:order_ptr[o + 1]]``; `order_count` are
+        their numbers of such patterns.
     parent : ndarray (G,) or None
-        Of sequences, the parents of groups in their tree.
+        For sequences, the parents of groups in the suffix tree.
     """
 
     prior: PatternPrior
@@ -39,11 +40,11 @@ class PatternProblem:
 
     @classmethod
     def of(cls, groups: Groups, classes: IntArray, n_classes: int, prior: PatternPrior) -> "PatternProblem":
-        """Return the problem of `groups` whose cases have `classes` (n,), positions from 0 to K - 1."""
+        """Return the problem of `groups` whose observations have `classes` (n,), from 0 to K - 1."""
         row_of, first = distinct_cases(groups)
         cases = np.zeros((n_classes, len(first)))
         np.add.at(cases, (classes, row_of), 1.0)
-        # Of equal cases all or none are in a group: the first of them stands for all.
+        # A group has all observations of a row or none: the first of them represents the row.
         kept = np.zeros(groups.n_cases, dtype=bool)
         kept[first] = True
         kept = kept[groups.cases]
@@ -67,7 +68,7 @@ class PatternProblem:
 
     @property
     def n_free(self) -> int:
-        """Number of classes with coefficients, C: 1 of two, else all."""
+        """Number of classes with coefficients, C: 1 for two classes, else K."""
         return 1 if len(self.cases) == 2 else len(self.cases)
 
     @property
@@ -77,9 +78,9 @@ class PatternProblem:
 
 
 def distinct_cases(groups: Groups) -> tuple[IntArray, IntArray]:
-    """Return the row of each case (n,), and the first case of each row, in order.
+    """Return the row of each observation (n,), and the first observation of each row, in order.
 
-    Cases are in the same row if they are in the same groups.
+    Observations are in the same row if they are in the same groups.
     """
     n, entries = groups.n_cases, len(groups.cases)
     shape = (groups.n_groups, n)

@@ -1,4 +1,4 @@
-"""The pattern model as its results see it."""
+"""Interface of pattern models used by their results."""
 
 from collections.abc import Mapping
 from typing import Protocol
@@ -16,7 +16,7 @@ from pyrjsel.storage import Plain
 
 
 class PatternModel(FittedModel, Protocol):
-    """A pattern model, as its results see it."""
+    """Members of a pattern model used by its results."""
 
     features: Features
     compression: Groups
@@ -24,11 +24,11 @@ class PatternModel(FittedModel, Protocol):
 
     @property
     def classes(self) -> tuple[Level, ...]:
-        """The classes of the response."""
+        """Classes of the response."""
 
     @property
     def y(self) -> IntArray:
-        """Position of the response of each case among the classes."""
+        """Position of each response among the classes."""
 
     @property
     def order(self) -> int:
@@ -40,7 +40,7 @@ class PatternModel(FittedModel, Protocol):
 
     @property
     def n_patterns(self) -> int:
-        """Number of patterns that some case expresses."""
+        """Number of patterns that occur in the data."""
 
     @property
     def groups(self) -> pd.DataFrame:

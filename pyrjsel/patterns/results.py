@@ -1,4 +1,4 @@
-"""Results of a pattern model: tables, predictions, scores and draws of single coefficients."""
+"""Results of pattern models: tables, predictions, scores and draws of single coefficients."""
 
 from __future__ import annotations
 
@@ -35,51 +35,51 @@ from pyrjsel.results import Description, RecordedRun, SampledResults, true_class
 from pyrjsel.runtime import FitSettings, by_chain
 from pyrjsel.storage import Plain
 
-# Treatments of levels that no training case has.
+# Treatments of levels that do not occur in the training data.
 UNSEEN = ("raise", "prior", "ignore")
 # Central intervals of the tables.
 INTERVAL = (0.025, 0.975)
 
 # Text for the placeholders of inherited docstrings.
 TEXTS = {
-    "top": "Groups to list, those whose sums have the largest medians in absolute value.",
+    "top": "Number of groups listed, those with the largest absolute medians.",
     "rows in files": """\
-Whether to save the rows of the fit: features, response and labels. None saves the features alone, by
-the numbers of their levels: which cases express a pattern must be known for predictions, scores and
-draws of single coefficients. False leaves these out, too. What needs the rows after loading takes
-``rj.load(path, data=...)``, of a sequence with its :func:`pyrjsel.histories`.""",
+Whether to save the training data: features, response and labels of observations. None saves only the
+codes of the features, which predictions, scores and draws of single coefficients need. False saves
+neither. For methods that need the training data after loading, use ``rj.load(path, data=...)``; for a
+sequence, `data` are its :func:`pyrjsel.histories`.""",
     "in every file": """\
-In every file are the table `groups`, whose patterns name the parameters and may be those of a single case,
-and the levels of features and response.""",
+Every file contains the table `groups`, whose patterns may be those of a single observation, and the
+levels of features and response.""",
     "accuracy": """\
-Go on until log scales have Monte Carlo errors of at most so many posterior deviations; None is
-what was asked for in the fit, or 0.05.""",
+Continue until log scales have Monte Carlo standard errors of at most this many posterior standard
+deviations; None is the value used in the fit, or 0.05.""",
     "not in one run": "",
     "without chains": "",
     "variables": """\
 ``posterior`` with ``sigma`` (by order) and ``s`` (by class and group), ``sample_stats`` with
-``lp``, ``observed_data`` with the response, if the rows are there.""",
+``lp``, and ``observed_data`` with the response unless the training data are missing.""",
 }
 
 
 class PatternResults(SampledResults[PatternModel]):
-    """The posterior of a pattern model; made by ``fit``.
+    """Posterior of a pattern model, as returned by ``fit``.
 
     Parameters
     ----------
     model : PatternModel
-        What was fitted.
+        The fitted model.
     posterior : PatternPosterior
-        Draws, their diagnostics, and the parameters of ``fit``.
+        Draws, diagnostics and run settings.
     entropy : bytes, optional
-        Seed of draws after the fit; None takes it from the random numbers of the fit.
+        Seed of draws after the fit; None takes it from the random number generator of the fit.
     description : Description, optional
-        What the summary says beside its tables, where it cannot be said without the rows of the fit.
+        Facts and notes of the summary, if they cannot be computed because the training data are missing.
 
     Attributes
     ----------
     sampler : str
-        The sampler that was used.
+        Name of the sampler.
 
     Examples
     --------
@@ -90,7 +90,7 @@ class PatternResults(SampledResults[PatternModel]):
     >>> results.sigma.columns.tolist()[:4]
     ['prior_centre', 'median', 'ci_lower', 'ci_upper']
 
-    Chains that go on have the draws of one longer run.
+    Extended chains have the draws of one longer run.
 
     >>> longer = results.extend(100)
     >>> bool((longer.draws.s == model.fit(draws=400, chains=2, rng=1).draws.s).all())
@@ -116,7 +116,7 @@ class PatternResults(SampledResults[PatternModel]):
 
     @property
     def _sums(self) -> FloatArray:
-        """Draws of the sums, shape (D, C, G), of all chains after each other."""
+        """Draws of the sums, shape (D, C, G), with the chains concatenated."""
         s = self.draws.s
         return s.reshape(-1, *s.shape[2:])
 
@@ -128,7 +128,7 @@ class PatternResults(SampledResults[PatternModel]):
 
     @property
     def _free(self) -> list[Any]:
-        """The classes that have coefficients."""
+        """The classes with coefficients."""
         classes = list(self.model.classes)
         return classes[1:] if len(classes) == 2 else classes
 
@@ -143,7 +143,7 @@ class PatternResults(SampledResults[PatternModel]):
 
     def _recorded_run(self) -> RecordedRun[PatternResults]:
         model, posterior = self.model, self.posterior
-        options: Any = posterior.options  # known wherever the ends of the chains are
+        options: Any = posterior.options  # known if the final states of the chains are
 
         def go_on(settings: FitSettings) -> PatternResults:
             problem = PatternProblem.of(model.compression, model.y, len(model.classes), model.prior)
@@ -162,12 +162,12 @@ class PatternResults(SampledResults[PatternModel]):
 
     @property
     def n_groups(self) -> int:
-        """Number of groups, and of parameters of a class."""
+        """Number of groups, which is the number of parameters per class."""
         return self.model.n_groups
 
     @property
     def n_patterns(self) -> int:
-        """Number of patterns that some case expresses."""
+        """Number of patterns that occur in the data."""
         return self.model.n_patterns
 
     @property
@@ -182,7 +182,7 @@ class PatternResults(SampledResults[PatternModel]):
 
     @property
     def diagnostics(self) -> pd.DataFrame:
-        """How the sampler did: mean, sd, mcse, ess and R-hat of each log sigma_o and of the log posterior."""
+        """Mean, sd, MCSE, ESS and R-hat of each log sigma_o and of the log posterior."""
         return own_copy(self.posterior.diagnostics)
 
     @property
@@ -190,9 +190,9 @@ class PatternResults(SampledResults[PatternModel]):
     def sigma(self) -> pd.DataFrame:
         """Scales by order.
 
-        Columns ``prior_centre`` (the median of a LogNormal, the mode of an InverseGamma); ``median``,
-        ``ci_lower`` and ``ci_upper`` of sigma_o, the ends those of the central 95 % interval; ``log_mean``,
-        ``log_sd``, ``mcse`` (of `log_mean`), ``ess`` and ``r_hat`` of log sigma_o. That of order 0 is fixed.
+        Columns ``prior_centre`` (the median of a LogNormal, the mode of an InverseGamma); ``median`` and the
+        central 95 % interval ``ci_lower`` to ``ci_upper`` of sigma_o; ``log_mean``, ``log_sd``, ``mcse`` (of
+        `log_mean`), ``ess`` and ``r_hat`` of log sigma_o. The scale of order 0 is fixed.
         """
         prior, draws = self.model.prior, self._sigma
         stats = self.diagnostics.iloc[: self.model.order]
@@ -216,10 +216,9 @@ class PatternResults(SampledResults[PatternModel]):
     @property
     @kept_table
     def compression(self) -> pd.DataFrame:
-        """Groups and patterns by the largest order that is allowed, up to that of the model.
+        """Numbers of groups and patterns by largest order, up to that of the model.
 
-        Columns ``groups``, ``patterns`` and ``ratio``, their quotient: what a model of that order has on the
-        same cases.
+        Columns ``groups``, ``patterns`` and their ``ratio``, for a model of that order on the same data.
         """
         counts = self.model.compression.counts
         lowest = (counts > 0).argmax(axis=1)
@@ -234,10 +233,11 @@ class PatternResults(SampledResults[PatternModel]):
     def coefficients(self) -> pd.DataFrame:
         """Sums of the coefficients of each group, by group and class.
 
-        Index ``group`` and ``class`` (of two classes the second: the first has coefficients 0); columns
-        ``pattern`` (one of the lowest order), ``patterns``, ``cases``, and ``mean``, ``sd``, ``median``,
-        quartiles ``q25`` and ``q75``, ``ci_lower`` and ``ci_upper`` of the sum, in log odds. Sums of Cauchy
-        coefficients have heavy tails; medians are what to look at.
+        Index ``group`` and ``class`` (only the second of two classes, since the first has coefficients 0);
+        columns ``pattern`` (one of the lowest order), ``patterns``, ``cases`` (number of observations), and
+        ``mean``, ``sd``, ``median``, quartiles ``q25`` and ``q75``, and the central 95 % interval
+        ``ci_lower`` to ``ci_upper`` of the sum, in log odds. Under Cauchy priors the sums have heavy tails:
+        use their medians rather than their means.
         """
         groups, draws = self.groups, self._sums
         n_draws, n_classes, n_groups = draws.shape
@@ -265,7 +265,7 @@ class PatternResults(SampledResults[PatternModel]):
     # ------------------------------------------------------------------ predictions
 
     def _encode(self, new: Any, unseen: str) -> tuple[CodeArray, pd.Index]:
-        """Return codes of new cases, or of those of the fit, and the labels of their rows."""
+        """Return codes and index of new observations, or of the training data."""
         check_choice(unseen, "unseen", UNSEEN)
         if new is None:
             return self.model.features.codes, self.model.data.index
@@ -274,27 +274,27 @@ class PatternResults(SampledResults[PatternModel]):
         return codes, new.index if isinstance(new, pd.DataFrame) else pd.RangeIndex(len(codes))
 
     def predict(self, new: Any = None, *, draws: int = 1, unseen: str = "raise") -> pd.DataFrame:
-        """Predict probabilities of the classes, averaged over draws.
+        """Return posterior predictive class probabilities.
 
         Parameters
         ----------
         new : DataFrame, optional
-            Rows with the variables of the formula; a matrix where the model was made from arrays. None is
-            the rows of the fit.
+            New data with the variables of the formula, or a matrix if the model was made from arrays. None is
+            the training data.
         draws : int, default 1
-            How often the sum of each group of which a case expresses a part is split, and the sum of the
-            patterns that no case of the fit has drawn from its prior, for every draw of the posterior. More
-            take away noise where the posterior has few draws.
+            Number of splits per posterior draw of the sums of groups that an observation matches in part, and
+            of prior draws for the patterns that do not occur in the training data. More reduce the Monte
+            Carlo error if the posterior has few draws.
         unseen : {"raise", "prior", "ignore"}
-            How to treat a level that no training case has: as an error; with coefficients of the patterns
-            that fix it drawn from their prior given the scales; or with these coefficients set to 0. With
-            ``missing="level"`` a missing value is such a level if no training case has one.
+            Treatment of levels that do not occur in the training data: an error; coefficients of patterns
+            with such a level drawn from their prior given the scales; or these coefficients set to 0. With
+            ``missing="level"``, a missing value is such a level if the training data have none.
 
         Returns
         -------
         DataFrame
-            In the order and with the index of `new`, one column a class; NaN for rows with a missing value,
-            where that is no level.
+            One column per class, with the index of `new`; NaN for observations with a missing value, unless
+            missing values are a level.
 
         Raises
         ------
@@ -303,7 +303,7 @@ class PatternResults(SampledResults[PatternModel]):
         DataError
             If a level is unseen and ``unseen="raise"``.
         ParameterError
-            If `draws` is not an int of at least 1, or `unseen` is something else.
+            If `draws` is not an int of at least 1, or `unseen` is invalid.
         """
         draws = check_int(draws, "draws", low=1)
         codes, index = self._encode(new, unseen)
@@ -324,7 +324,7 @@ class PatternResults(SampledResults[PatternModel]):
         return pd.DataFrame(probability, index=index.copy(), columns=pd.Index(model.classes))
 
     def classify(self, new: Any = None, *, draws: int = 1, unseen: str = "raise") -> pd.Series:
-        """Return the most probable class of each row.
+        """Return the most probable class of each observation.
 
         Parameters
         ----------
@@ -334,7 +334,8 @@ class PatternResults(SampledResults[PatternModel]):
         Returns
         -------
         Series
-            With the index of `new`; of equally probable classes the first, of rows with a missing value none.
+            With the index of `new`; the first of equally probable classes, and missing for observations with
+            a missing value.
 
         Raises
         ------
@@ -355,10 +356,10 @@ class PatternResults(SampledResults[PatternModel]):
         Parameters
         ----------
         new : DataFrame, optional
-            Rows with the variables of the formula, the response among them. None is the rows of the fit,
-            which flatters.
+            Data with the variables of the formula, including the response. None is the training data, for
+            which scores are optimistic.
         endog : array_like, optional
-            True classes of the rows, as predictions name them, where `new` does not have them.
+            True classes, if `new` does not contain them, labelled as in predictions.
         draws, unseen : optional
             As for :meth:`predict`.
 
@@ -366,13 +367,14 @@ class PatternResults(SampledResults[PatternModel]):
         -------
         DataFrame
             Rows ``error_rate`` and ``log_score``, the mean log probability of the true class (higher is
-            better); columns ``value``, ``se``, the standard error over cases, and ``cases``.
+            better); columns ``value``, ``se`` (standard error over observations) and ``cases`` (their
+            number).
 
         Raises
         ------
         UnknownNameError, DataError, ParameterError
-            As for :meth:`predict`; if a value is missing that is no level; if the response is not there,
-            missing, or of a class that the fit does not have.
+            As for :meth:`predict`; if a value is missing and missing values are not a level; if the response
+            does not exist, is missing, or is of an unknown class.
         """
         model = self.model
         probability = self.predict(new, draws=draws, unseen=unseen).to_numpy()
@@ -385,39 +387,40 @@ class PatternResults(SampledResults[PatternModel]):
         return score_table({"error_rate": wrong, "log_score": log_chosen(probability, true)})
 
     def expand(self, pattern: Mapping[str, Any] | str | list[Any] | tuple[Any, ...]) -> pd.DataFrame:
-        """Return draws of the coefficient of one pattern, from those of its group's sum.
+        """Return draws of the coefficient of one pattern, by splitting the sum of its group.
 
         Parameters
         ----------
         pattern : mapping, str or sequence
             Levels by feature, such as ``{"smoke": 1, "race": "white"}``; an empty mapping is the pattern of
-            all cases, and None the level of missing values. Of a sequence model also its last symbols, the
-            most recent last, such as ``"the"`` or ``[2, 1, 1]``.
+            order 0, and None is the level of missing values. For a sequence model also the last symbols, the
+            most recent one last, such as ``"the"`` or ``[2, 1, 1]``.
 
         Returns
         -------
         DataFrame
-            One row a draw, by ``chain`` and ``draw``; one column a class that has coefficients (of two
-            classes the second).
+            One row per draw, indexed by ``chain`` and ``draw``; one column per class with coefficients (only
+            the second of two classes).
 
         Raises
         ------
         UnknownNameError
-            If a feature or a level is not known.
+            If a feature or a level is unknown.
         ParameterError
-            If the pattern fixes more features than the order, or those of a sequence are not the last.
+            If the pattern fixes more features than the order, or does not fix the last ones of a sequence.
 
         Notes
         -----
-        The data say nothing of the coefficients in a group beyond their sum: draws are from the prior given
-        the sum, and for a pattern that no case of the fit has from the prior. Coefficients of several
-        patterns of a group are drawn apart from each other, and do not add up to the sum.
+        Given the sum of a group, the likelihood does not depend on the single coefficients, which are drawn
+        from their prior given the sum. The coefficient of a pattern that does not occur in the training data
+        is drawn from its prior. Separate calls for several patterns of a group are independent: their draws
+        do not add up to those of the sum.
         """
         model = self.model
         code = self._pattern_code(pattern)
         fixed = int((code != ANY).sum())
         (found,) = match(model.compression, model.features, code[None])
-        # Of the patterns within this one, it alone fixes so many features.
+        # This pattern is the only one of its order among those that it contains.
         wide = model.compression.counts[found.group].copy()
         part = found.part >= 0
         wide[part] = found.inside[found.part[part]]
@@ -433,7 +436,7 @@ class PatternResults(SampledResults[PatternModel]):
             others = model.compression.counts[home[0]].copy()
             others[fixed] -= 1
             sums = self._sums[:, :, home[0]]
-            if not others.any():  # the pattern is all of its group
+            if not others.any():  # the only pattern of its group
                 values = sums
             elif family == "cauchy":
                 rest = (self._sigma @ others)[:, None]
@@ -446,7 +449,7 @@ class PatternResults(SampledResults[PatternModel]):
         return pd.DataFrame(values, index=index, columns=pd.Index(self._free))
 
     def _pattern_code(self, pattern: Any) -> CodeArray:
-        """Return the positions of levels of a pattern, -1 where it leaves a feature open."""
+        """Return a pattern as positions of levels, -1 for open features."""
         features = self.model.features
         names = features.names
         if not isinstance(pattern, Mapping):
@@ -476,7 +479,7 @@ class PatternResults(SampledResults[PatternModel]):
     # ------------------------------------------------------------------ plots
 
     def plot_compression(self, ax: Any = None) -> Any:
-        """Plot numbers of patterns and of groups by the largest order that is allowed.
+        """Plot numbers of patterns and of groups by largest order.
 
         Parameters
         ----------
@@ -486,14 +489,14 @@ class PatternResults(SampledResults[PatternModel]):
         Returns
         -------
         matplotlib Axes
-            The axes; the vertical one is logarithmic.
+            The axes; the vertical axis is logarithmic.
 
         Raises
         ------
         NotAvailableError
             If matplotlib is not installed.
         ParameterError
-            If `ax` is not valid.
+            If `ax` is invalid.
         """
         return plot_compression(self.compression, ax)
 
@@ -505,33 +508,33 @@ class PatternResults(SampledResults[PatternModel]):
         measure: str = "log_score",
         ax: Any = None,
     ) -> Any:
-        """Plot scores on new rows by order, over several fits.
+        """Plot scores of several fits on new data, by order.
 
         Parameters
         ----------
         new : DataFrame
-            Rows with the variables of all fits and the response.
+            Data with the variables of all fits and the response.
         others : sequence of PatternResults, default ()
-            Fits of other orders or priors; one line for each prior.
+            Fits of other orders or priors; there is one line per prior.
         measure : {"log_score", "error_rate"}
-            Mean log probability of the true classes (higher is better), or the share of the rows whose most
-            probable class is another.
+            Mean log probability of the true classes (higher is better), or share of misclassified
+            observations.
         ax : matplotlib Axes, optional
             Where to draw; a new figure by default.
 
         Returns
         -------
         matplotlib Axes
-            The axes; bars are two standard errors over rows to either side. As the rows are the same for all
-            fits, differences between fits are known better than that.
+            The axes; error bars are two standard errors over observations. Differences between fits have
+            smaller errors, since the observations are the same.
 
         Raises
         ------
         NotAvailableError
             If matplotlib is not installed.
         ParameterError
-            If `measure` is something else, `others` are no results, two fits have the same prior, order and
-            compression, or `ax` is not valid.
+            If `measure` is invalid, `others` are not results, two fits have the same prior, order and
+            compression, or `ax` is invalid.
         UnknownNameError, DataError
             As for :meth:`PatternResults.score`.
         """
@@ -545,27 +548,27 @@ class PatternResults(SampledResults[PatternModel]):
     def plot_coefficients(self, ax: Any = None, *, top: int = 20) -> Any:
         """Plot medians of the largest sums of coefficients, with central intervals of 50 and 95 %.
 
-        The axis is logarithmic beyond -1 and 1 for Cauchy coefficients, whose tails are long.
+        For Cauchy coefficients, whose tails are heavy, the axis is logarithmic beyond -1 and 1.
 
         Parameters
         ----------
         ax : matplotlib Axes, optional
-            Where to draw; a new figure that is high enough for all rows by default.
+            Where to draw; a new figure of suitable height by default.
         top : int, default 20
-            Sums to show, those of the largest medians in absolute value.
+            Number of sums shown, those with the largest absolute medians.
 
         Returns
         -------
         matplotlib Axes
-            The axes, one row a group (and class), named by a pattern of its lowest order and how many more
-            patterns it has.
+            The axes, with one row per group (and class), labelled by a pattern of its lowest order and the
+            number of its other patterns.
 
         Raises
         ------
         NotAvailableError
             If matplotlib is not installed.
         ParameterError
-            If `ax` or `top` is not valid.
+            If `ax` or `top` is invalid.
         """
         return plot_coefficients(self.coefficients, self.model, ax, top)
 
@@ -577,19 +580,19 @@ class PatternResults(SampledResults[PatternModel]):
         ax : array_like of matplotlib Axes, shape (len(orders) + 1, 2), optional
             Where to draw; a new figure by default.
         orders : sequence of int, optional
-            Orders whose log sigma is shown; at most three, evenly spaced, by default.
+            Orders whose log sigma is shown; by default at most three, evenly spaced.
 
         Returns
         -------
         ndarray of matplotlib Axes
-            Of the shape of `ax`: on the left the traces, a line a chain, on the right the shares of values.
+            In the shape of `ax`: traces on the left, one line per chain, and histograms on the right.
 
         Raises
         ------
         NotAvailableError
             If matplotlib is not installed.
         ParameterError
-            If an order is not between 1 and that of the model, or `ax` is not valid.
+            If an order is not between 1 and that of the model, or `ax` is invalid.
         """
         return plot_scales(self.draws, self.model.order, ax, orders)
 

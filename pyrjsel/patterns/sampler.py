@@ -1,4 +1,4 @@
-"""Sampling of pattern models: jobs, states, chains. The loop itself is in ``_slice.pyx``."""
+"""Sampling of pattern models: jobs, states, chains. The compiled loop is in ``_slice.pyx``."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -27,7 +27,7 @@ SERIES = ("s", "log_sigma", "log_posterior")
 
 @dataclass
 class PatternState:
-    """Everything that a chain's next draws depend on, as plain data.
+    """State of a chain as plain data; it determines all further draws.
 
     Attributes
     ----------
@@ -37,7 +37,7 @@ class PatternState:
     bit_generator : mapping
         State of the chain's PCG64.
     done : int
-        Iterations so far, burn-in included.
+        Number of iterations so far, including burn-in.
     """
 
     s: FloatArray
@@ -48,7 +48,7 @@ class PatternState:
 
 @dataclass
 class PatternJob:
-    """The job of one chain; picklable."""
+    """Job of one chain; picklable."""
 
     problem: PatternProblem
     options: Options
@@ -61,7 +61,7 @@ class PatternJob:
         self.total = self.burn_in + self.draws * self.thin
 
     def loop(self, s: FloatArray, log_sigma: FloatArray) -> PatternChain:
-        """Return a compiled chain at a state."""
+        """Return a compiled chain in the given state."""
         problem, options = self.problem, self.options
         plan = [(UPDATES.index(update), times) for update, times in options.plan(problem)]
         return PatternChain(
@@ -82,9 +82,9 @@ class PatternJob:
         )
 
     def start(self, seed: np.random.SeedSequence, chain: int) -> "PatternRunner":
-        """Return a chain at its first state: coefficients 0, and scales at the centre of their priors.
+        """Return a chain in its initial state: coefficients 0, and scales at the centre of their priors.
 
-        Scales of all chains but the first are draws from their priors.
+        All chains except the first start at draws of the scales from their priors.
         """
         rng = np.random.Generator(np.random.PCG64(seed))
         prior = self.problem.prior
@@ -94,7 +94,7 @@ class PatternJob:
         return PatternRunner(self, PatternState(s, log_sigma, rng.bit_generator.state, 0))
 
     def resume(self, state: Content, recorded: Mapping[str, np.ndarray], chain: int) -> "PatternRunner":
-        """Return the chain of a state and of what was recorded before it."""
+        """Return a chain from its state and previous draws."""
         problem = self.problem
         s = state.array("s", float, (problem.n_free, problem.n_groups), finite=True)
         log_sigma = state.array("log_sigma", float, (problem.order + 1,), finite=True)
@@ -113,7 +113,7 @@ class PatternJob:
 
 
 class PatternRunner:
-    """One chain: the compiled loop, its generator and what it has recorded."""
+    """One chain: compiled loop, random number generator and recorded draws."""
 
     def __init__(self, job: PatternJob, state: PatternState) -> None:
         self.job = job
@@ -122,13 +122,13 @@ class PatternRunner:
         self.loop = job.loop(state.s, state.log_sigma)
         self.done = state.done
         self.kept = self.written = 0
-        # All at once: a run that memory does not suffice for fails before it begins.
+        # Allocated at once, so that a run for which memory does not suffice fails at its start.
         self.s = np.empty((job.draws, *state.s.shape))
         self.log_sigma = np.empty((job.draws, job.problem.order))
         self.log_posterior = np.empty(job.draws)
 
     def widen(self) -> None:
-        """Make room for a job of more draws, of a further round."""
+        """Enlarge the arrays of draws for a further round."""
         for name in SERIES:
             former = getattr(self, name)[: self.kept]
             wider = np.empty((self.job.draws, *former.shape[1:]))
@@ -155,7 +155,7 @@ class PatternRunner:
         self.done += n - burn
 
     def state(self) -> PatternState:
-        """Return the state between two iterations; a runner made of it goes on to the same draws."""
+        """Return the state between two iterations; a runner in this state continues with the same draws."""
         return PatternState(*self.loop.state(), self.rng.bit_generator.state, self.done)
 
     def plain_state(self) -> Plain:
@@ -163,17 +163,17 @@ class PatternRunner:
         return vars(self.state())
 
     def news(self) -> dict[str, np.ndarray]:
-        """Return what was recorded since this was last asked."""
+        """Return the draws recorded since the last call."""
         new = slice(self.written, self.kept)
         self.written = self.kept
         return {name: getattr(self, name)[new] for name in SERIES} if new.stop > new.start else {}
 
     def look(self) -> PatternDraws:
-        """Return what was recorded, for a look at its accuracy."""
+        """Return the draws so far, to assess their accuracy."""
         return self.finish(True)
 
     def finish(self, completed: bool) -> PatternDraws:
-        """Return what was recorded, as that of one chain without the axis of chains."""
+        """Return the draws of this chain, without the axis of chains."""
         return PatternDraws(self.s[: self.kept], self.log_sigma[: self.kept], self.log_posterior[: self.kept])
 
 
@@ -184,20 +184,20 @@ class PatternPosterior:
     Attributes
     ----------
     sampler : str
-        The one that ran, ``"interweaving"`` or ``"slice"``.
+        Name of the sampler, ``"interweaving"`` or ``"slice"``.
     draws : PatternDraws
     diagnostics : DataFrame
         Mean, sd, Monte Carlo standard error, effective sample size and split R-hat of each log sigma_o and of
         the log posterior.
     seconds : list of float
-        Of each chain.
+        Time of each chain.
     settings : FitSettings
     notes : list of str
-        The warnings, as text.
+        Texts of the warnings.
     options : SliceOptions or InterweavingOptions or None
-        Of the sampler, where they are known.
+        Options of the sampler, if known.
     ends : Ends or None
-        Where the chains ended, where that is known.
+        Final states of the chains, if known.
     """
 
     sampler: str
@@ -211,25 +211,25 @@ class PatternPosterior:
 
 
 def run(problem: PatternProblem, sampler: str, options: Options, settings: FitSettings) -> PatternPosterior:
-    """Return the draws of a pattern model's posterior, with their diagnostics.
+    """Sample the posterior of a pattern model; return draws and diagnostics.
 
-    Draws need ``8 * chains * draws * C * G`` bytes, C free classes and G groups.
+    Draws take ``8 * chains * draws * C * G`` bytes for C classes with coefficients and G groups.
 
     Parameters
     ----------
     problem : PatternProblem
-        Groups, cases and prior.
+        Groups, observations and prior.
     sampler : str
-        As :func:`choose` returns it.
+        Name of the sampler, from :func:`choose`.
     options : SliceOptions or InterweavingOptions
-        Of this sampler.
+        Options of the sampler.
     settings : FitSettings
         Draws, burn-in, thinning, chains, seed, workers and progress.
 
     Returns
     -------
     PatternPosterior
-        After Ctrl-C of the chains that have draws, as many as the shortest of them has.
+        After Ctrl-C, draws of the chains that have any, cut to the length of the shortest.
 
     Raises
     ------
@@ -239,9 +239,8 @@ def run(problem: PatternProblem, sampler: str, options: Options, settings: FitSe
     Warns
     -----
     ConvergenceWarning
-        If the run was interrupted, or if R-hat of a log scale or of the log posterior exceeds 1.2, or its
-        effective sample size is below 100; if a run that was to stop by itself ended before its figures were
-        accurate.
+        If the run was interrupted; if a log scale or the log posterior has R-hat above 1.2 or fewer than 100
+        effective draws; or if an automatic run ended before the requested accuracy.
     """
     job = PatternJob(problem, options, settings.draws, settings.burn_in, settings.thin)
     rule = partial(_figures, mcse=settings.asked_mcse)
@@ -270,7 +269,7 @@ def run(problem: PatternProblem, sampler: str, options: Options, settings: FitSe
 
 
 def _figures(chains: Sequence[PatternDraws], draws: int, *, mcse: float) -> list[Figure]:
-    """Return the scales that are not accurate enough, and what chains do not agree on or hardly move."""
+    """Return the log scales that are not accurate enough, and quantities with poor mixing."""
     log_sigma = np.stack([chain.log_sigma[:draws] for chain in chains])
     scales = [(f"log sigma of order {o + 1}", log_sigma[:, :, o]) for o in range(log_sigma.shape[2])]
     found = []

@@ -1,4 +1,4 @@
-"""Results as files: what is written."""
+"""Content of saved pattern results."""
 
 from pyrjsel.design import Absent, label_design_to_plain, label_rows_to_plain
 from pyrjsel.patterns.protocols import PatternModel
@@ -16,7 +16,7 @@ def content_of(
     said: Description,
     with_rows: bool | None,
 ) -> Plain:
-    """Return what is written of results."""
+    """Return the content of a file."""
     groups = model.groups
     return {
         "class": type(model).__name__,

@@ -1,4 +1,4 @@
-"""Splits of sums into their parts: the law of one of two variables given what they add up to."""
+"""Splits of sums: the conditional distribution of one of two variables given their sum."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -27,28 +27,28 @@ def split_gaussian(
     rng: RNGLike | SeedLike | None = None,
     size: Size = None,
 ) -> tuple[Floats, Floats]:
-    """Split sums of two independent normal variables into draws of their parts.
+    """Split sums of two independent normal variables into draws of the two.
 
     Parameters
     ----------
     s : array_like of float
         The sums.
     sd1, sd2 : array_like of float
-        Standard deviations of the part and of the rest, above 0; both have mean 0.
+        Standard deviations of part and rest, positive; both have mean 0.
     rng : int, SeedSequence or Generator, optional
         Random numbers.
     size : int or tuple of int, optional
-        Shape of the draws; that of `s`, `sd1` and `sd2` broadcast together by default.
+        Shape of the draws; by default the broadcast shape of `s`, `sd1` and `sd2`.
 
     Returns
     -------
     part, rest : float or ndarray
-        Draws that add up to `s`, floats where all arguments are.
+        Draws that add up to `s`; floats if all arguments are.
 
     Raises
     ------
     ParameterError
-        If a sum is not finite, a standard deviation not above 0 and finite, or shapes do not fit together.
+        If a sum is not finite, a standard deviation is not positive and finite, or shapes do not broadcast.
 
     See Also
     --------
@@ -76,7 +76,7 @@ def split_gaussian(
     whole = np.hypot(first, second)
     share, other = (first / whole) ** 2, (second / whole) ** 2
     noise = first * np.sqrt(other) * generator.standard_normal(whole.shape)
-    # The narrower part is drawn and the other is what it leaves: both are as exact as doubles can be.
+    # The narrower part is drawn and subtracted from the sum, so that both have full precision.
     narrow = first <= second
     part = np.where(narrow, share * sums + noise, sums - (other * sums - noise))
     rest = np.where(narrow, sums - part, other * sums - noise)
@@ -92,33 +92,34 @@ def split_cauchy(
     size: Size = None,
     method: str = "inversion",
 ) -> tuple[Floats, Floats]:
-    """Split sums of two independent Cauchy variables into draws of their parts.
+    """Split sums of two independent Cauchy variables into draws of the two.
 
     Parameters
     ----------
     s : array_like of float
         The sums.
     scale1, scale2 : array_like of float
-        Scales of the part and of the rest, above 0; both are centred at 0.
+        Scales of part and rest, positive; both are centred at 0.
     rng : int, SeedSequence or Generator, optional
         Random numbers.
     size : int or tuple of int, optional
-        Shape of the draws; that of `s`, `scale1` and `scale2` broadcast together by default.
+        Shape of the draws; by default the broadcast shape of `s`, `scale1` and `scale2`.
     method : {"inversion", "rejection"}, default "inversion"
-        Quantiles of uniform numbers, one each (see :func:`split_cauchy_ppf`), or draws from a mixture of the
-        two Cauchy laws, of which at least half are kept. Both are exact; rejection is quicker.
+        Inversion of the distribution function, with one uniform number per draw (see
+        :func:`split_cauchy_ppf`), or rejection sampling from a mixture of the two Cauchy distributions, with
+        acceptance probability of at least one half. Both are exact; rejection is faster.
 
     Returns
     -------
     part, rest : float or ndarray
-        Draws that add up to `s`, floats where all arguments are. Each is as exact as doubles can be, also
-        where one is a tiny part of the other.
+        Draws that add up to `s`; floats if all arguments are. Both have full precision, also if one is much
+        smaller than the other.
 
     Raises
     ------
     ParameterError
-        If a sum is not finite, a scale not above 0 and finite, scales or sums are more than a factor of 1e70
-        apart, shapes do not fit together, or the method is not known.
+        If a sum is not finite, a scale is not positive and finite, scales and sums differ by a factor of more
+        than 1e70, shapes do not broadcast, or the method is unknown.
 
     See Also
     --------
@@ -128,8 +129,7 @@ def split_cauchy(
     Notes
     -----
     Rejection: with ``u = x**2 + scale1**2`` and ``v = (s - x)**2 + scale2**2`` the density is proportional to
-    ``1 / (u v) = (1 / u + 1 / v) / (u + v)``, and ``u + v`` is never below ``s**2 / 2 + scale1**2 +
-    scale2**2``.
+    ``1 / (u v) = (1 / u + 1 / v) / (u + v)``, and ``u + v`` is at least ``s**2 / 2 + scale1**2 + scale2**2``.
 
     Examples
     --------
@@ -148,22 +148,22 @@ def split_cauchy(
 
 
 def split_cauchy_cdf(x: ArrayLike, s: ArrayLike, scale1: ArrayLike, scale2: ArrayLike) -> Floats:
-    """Return the distribution function of the part of a sum of two Cauchy variables.
+    """Return the distribution function of one of two Cauchy variables given their sum.
 
     Parameters
     ----------
     x : array_like of float
-        Where; may be infinite.
+        Arguments; may be infinite.
     s : array_like of float
         The sums.
     scale1, scale2 : array_like of float
-        Scales of the part and of the rest, above 0.
+        Scales of part and rest, positive.
 
     Returns
     -------
     float or ndarray
-        P(part <= x | sum), in the shape of the arguments broadcast together. The error is below 1e-15 and,
-        in the lower tail, below 1e-12 of the value; the upper tail is the lower tail at ``-x`` of the sum
+        P(part <= x | sum), in the broadcast shape of the arguments. The error is below 1e-15 and,
+        in the lower tail, below 1e-12 of the value; the upper tail is the lower tail at ``-x`` for the sum
         ``-s``.
 
     Raises
@@ -180,8 +180,8 @@ def split_cauchy_cdf(x: ArrayLike, s: ArrayLike, scale1: ArrayLike, scale2: Arra
     With a and b the scales and ``Q = ((a - b)**2 + s**2) ((a + b)**2 + s**2)``, it is [1]_
     ``(r log((x**2 + a**2) / ((x - s)**2 + b**2)) + p (arctan(x / a) + pi / 2) +
     q (arctan((x - s) / b) + pi / 2)) / (pi (p + q))`` where ``r = s / Q``,
-    ``p = (s**2 - a**2 + b**2) / (a Q)`` and ``q = (s**2 + a**2 - b**2) / (b Q)``, here in forms that do not
-    lose digits where Q is near 0 or x far out.
+    ``p = (s**2 - a**2 + b**2) / (a Q)`` and ``q = (s**2 + a**2 - b**2) / (b Q)``, computed in a form without
+    cancellation for Q near 0 and in the tails.
 
     References
     ----------
@@ -203,7 +203,7 @@ def split_cauchy_cdf(x: ArrayLike, s: ArrayLike, scale1: ArrayLike, scale2: Arra
 
 
 def split_cauchy_ppf(u: ArrayLike, s: ArrayLike, scale1: ArrayLike, scale2: ArrayLike) -> Floats:
-    """Return quantiles of the part of a sum of two Cauchy variables.
+    """Return quantiles of one of two Cauchy variables given their sum.
 
     Parameters
     ----------
@@ -212,12 +212,12 @@ def split_cauchy_ppf(u: ArrayLike, s: ArrayLike, scale1: ArrayLike, scale2: Arra
     s : array_like of float
         The sums.
     scale1, scale2 : array_like of float
-        Scales of the part and of the rest, above 0.
+        Scales of part and rest, positive.
 
     Returns
     -------
     float or ndarray
-        The x at which :func:`split_cauchy_cdf` is `u`, in the shape of the arguments broadcast together.
+        The x with :func:`split_cauchy_cdf` equal to `u`, in the broadcast shape of the arguments.
 
     Raises
     ------
@@ -230,11 +230,11 @@ def split_cauchy_ppf(u: ArrayLike, s: ArrayLike, scale1: ArrayLike, scale2: Arra
 
     Notes
     -----
-    The distribution function at the quantile differs from `u` by less than 1e-13, and by less than 1e-12 of
-    the smaller of `u` and ``1 - u``, or by as much as it changes to the next double. Of the two parts the
-    smaller one is solved for, on which the grid of doubles is finer. For fixed sums and scales quantiles
-    never fall as `u` rises, not even by rounding, where ``abs(s)`` is up to 1e8 times the larger scale.
-    Probabilities below 1e-200 have the quantile of that number.
+    The distribution function at the quantile differs from `u` by less than 1e-13, and by less than 1e-12
+    relative to the smaller of `u` and ``1 - u``, or by its change to the next floating-point number. The
+    smaller of the two parts is solved for, since its floating-point grid is finer. For fixed sums and scales
+    quantiles are monotone in `u`, rounding included, if ``abs(s)`` is at most 1e8 times the larger scale.
+    Probabilities below 1e-200 are treated as 1e-200.
 
     Examples
     --------
@@ -251,7 +251,7 @@ def split_cauchy_ppf(u: ArrayLike, s: ArrayLike, scale1: ArrayLike, scale2: Arra
 
 
 def _floats(value: ArrayLike, name: str, must: str, good: Any) -> FloatArray:
-    """Return `value` as floats that are all `good`, or raise :class:`ParameterError`."""
+    """Return `value` as floats; raise :class:`ParameterError` unless all are `good`."""
     try:
         array = np.asarray(value)
         if array.dtype.kind not in "iuf":
@@ -271,7 +271,7 @@ def _positive(value: FloatArray) -> BoolArray:
 def _arguments(
     arguments: Mapping[str, ArrayLike], size: Size = None, **checked: FloatArray
 ) -> list[FloatArray]:
-    """Return a sum and two scales, by their names, checked and broadcast with each other and `checked`."""
+    """Return sum and scales, validated and broadcast with each other and with `checked`."""
     arrays = {
         name: _floats(value, name, "finite numbers", np.isfinite)
         if name == "s"
@@ -293,7 +293,7 @@ def _arguments(
 
 
 def _size(size: Size, shape: tuple[int, ...]) -> tuple[int, ...]:
-    """Return `size` as a shape to which `shape` broadcasts; `shape` if it is None."""
+    """Return `size`, to which `shape` must broadcast, as a tuple; `shape` if it is None."""
     if size is None:
         return shape
     wanted = tuple(
@@ -309,7 +309,7 @@ def _size(size: Size, shape: tuple[int, ...]) -> tuple[int, ...]:
 
 
 def _check_width(s: FloatArray, first: FloatArray, second: FloatArray) -> None:
-    """Raise an error where lengths are so far apart that their products overflow."""
+    """Raise an error if magnitudes differ so much that their products overflow."""
     large, small = np.maximum(first, second), np.minimum(first, second)
     wide = (small < large / WIDEST) | (np.abs(s) / WIDEST > large) | (large < 1 / WIDEST**4)
     if wide.any():

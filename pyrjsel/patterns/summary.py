@@ -1,4 +1,4 @@
-"""The facts, tables and notes of a summary of pattern results."""
+"""Facts, tables and notes of a summary of pattern results."""
 
 import numpy as np
 import pandas as pd
@@ -14,7 +14,7 @@ from pyrjsel.results import Description, Facts, chain_facts, class_fact, row_fac
 
 
 def describe(model: PatternModel, posterior: PatternPosterior) -> Description:
-    """Return what was fitted and how, and notes."""
+    """Return the facts and notes of a summary."""
     settings = posterior.settings
     facts = [
         *model_facts(model),
@@ -42,7 +42,7 @@ def model_facts(model: PatternModel) -> Facts:
 
 
 def scale_text(model: PatternModel) -> str:
-    """Return the priors of the scales in a few words."""
+    """Return the priors of the scales as a short text."""
     scales, kind = model.prior.scales, model.prior.family
     if all(scale == scales[0] for scale in scales):
         return repr(scales[0])
@@ -88,13 +88,13 @@ def tables(
     sums = sums[["patterns", "cases", "median", "sd", "ci_lower", "ci_upper"]]
     return [
         (
-            "Scales by order: patterns and groups that it adds; MCSE, ESS and R-hat of log sigma",
+            "Scales, patterns and groups by order; MCSE, ESS and R-hat are those of log sigma",
             scales,
             formats,
         ),
         ("Log posterior", log_posterior, {"mcse": "two_digits"}),
         (
-            f"Sums of coefficients of groups: the {len(sums)} largest medians of {len(coefficients)}",
+            f"Sums of coefficients by group: the {len(sums)} of {len(coefficients)} with the largest medians",
             sums.drop(columns="sd"),
             {"median": "fixed3", "ci_lower": "fixed3", "ci_upper": "fixed3"},
         ),
@@ -102,7 +102,7 @@ def tables(
 
 
 def largest(coefficients: pd.DataFrame, top: int) -> pd.DataFrame:
-    """Return the `top` rows whose medians are largest in absolute value, the largest first."""
+    """Return the `top` rows with the largest absolute medians, in descending order."""
     order = np.argsort(-np.abs(coefficients["median"].to_numpy()), kind="stable")
     return coefficients.iloc[order[:top]]
 
@@ -114,11 +114,11 @@ def _notes(model: PatternModel) -> list[str]:
             f"Coefficients are log odds of {model.classes[1]!r}; those of {model.classes[0]!r} are 0."
         )
     notes.append(
-        "A group is named by a pattern of its lowest order; the data say nothing of its coefficients beyond "
-        "their sum."
+        "A group is labelled by one of its patterns of lowest order; the likelihood depends only on the sum "
+        "of its coefficients."
     )
     if any(isinstance(scale, InverseGamma) for scale in model.prior.scales):
-        notes.append("Inverse gamma priors are those of sigma.")
+        notes.append("Inverse gamma priors are on sigma, not on sigma^2.")
     features = model.features
     gaps = [
         f"{name} {np.count_nonzero(codes == levels.index(None)):,}"
@@ -126,7 +126,7 @@ def _notes(model: PatternModel) -> list[str]:
         if None in levels
     ]
     if gaps:
-        notes.append(f"Missing values are a level of their own (rows by feature: {listed(gaps)}).")
+        notes.append(f"Missing values are a level of their own (observations by feature: {listed(gaps)}).")
     if model.data.n_dropped:
         notes.append(dropped_note(model.data.n_dropped, model.data.n_rows, model.data.missing))
     return notes

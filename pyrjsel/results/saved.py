@@ -24,17 +24,24 @@ def pairs_from_plain(content: Content, name: str) -> list[tuple[str, str]]:
     return [(pair[0], pair[1]) for pair in found]
 
 
-def options_from_plain(content: Content, make: Callable[..., Any]) -> Any:
+def options_from_plain(content: Content, kind: Callable[..., Any]) -> Any:
     """Return the options of a sampler.
+
+    The optional attributes `renamed` and `before` of the class map names of options in older files to present
+    ones, and hold the values of options that older files lack, so that chains continue unchanged.
 
     Raises
     ------
     StoreError
         If the content is invalid.
     """
-    part = content.part("options")
+    part = dict(content.part("options").items())
+    renamed = getattr(kind, "renamed", {})
+    if len({renamed.get(name, name) for name in part}) < len(part):
+        raise content.wrong("options", "each there once")
     try:
-        return make(**{name: described(value, {}) for name, value in part.items()})
+        given = {renamed.get(name, name): described(value, {}) for name, value in part.items()}
+        return kind(**{**getattr(kind, "before", {}), **given})
     except (PyrjselError, TypeError) as error:
         raise content.wrong("options", "those of the sampler") from error
 

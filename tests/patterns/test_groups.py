@@ -154,7 +154,9 @@ def test_too_many_groups_are_refused_while_they_are_found(monkeypatch, rng):
     features = make_features(rng.integers(0, 2, size=(150, 18)), "interactions", 18)
     every = find_groups(features).n_groups
     monkeypatch.setattr(compression, "MOST_BYTES", 1_000_000)
-    with pytest.raises(DataError, match=r"order 18 of these 150 cases need more than 0\.001 GB") as caught:
+    with pytest.raises(
+        DataError, match=r"order 18 of these 150 observations need more than 0\.001 GB"
+    ) as caught:
         find_groups(features)
     so_far = int(re.search(r"\(([\d,]+) groups or more", str(caught.value))[1].replace(",", ""))
     assert so_far < every / 2
@@ -180,12 +182,12 @@ def test_arrays_of_groups_are_read_only(rng):
         ({"kind": "trees"}, ParameterError, "'kind' parameter of Features must be one of 'interactions'"),
         ({"order": 0}, ParameterError, "'order' parameter of Features must be an int in"),
         ({"order": 3}, ParameterError, "at most the number of features, 2. Got 3"),
-        ({"codes": np.zeros((0, 2))}, DataError, "matrix of one or more cases"),
+        ({"codes": np.zeros((0, 2))}, DataError, "matrix with at least one row"),
         ({"codes": np.array([[0, 1, 0], [1, 0, 0]])}, DataError, r"Got shape \(2, 3\)"),
         ({"codes": np.array([[0, 2], [1, 0]])}, DataError, "must be positions of levels"),
         ({"codes": np.array([[0, -1], [1, 0]])}, DataError, "must be positions of levels"),
         ({"codes": np.array([[0, 1], [1, 1]])}, DataError, "features 'b' have one level"),
-        ({"levels": ((0, 1),)}, DataError, "2 features and 1 sets of levels"),
+        ({"levels": ((0, 1),)}, DataError, "2 features, but 1 sets of levels"),
     ],
 )
 def test_features_that_cannot_be(change, error, match):

@@ -89,7 +89,7 @@ def test_summary(births, text):
     shown = str(births[0].summary(top=3))
     assert "Groups / patterns" in shown
     assert "(default)" in shown
-    assert "the 3 largest medians of" in shown
+    assert "with the largest medians" in shown
     assert "Coefficients are log odds of 1; those of 0 are 0." in shown
     assert "order 6" in str(text[0].summary())
     assert "<table" in text[0].summary().as_html()
@@ -151,7 +151,7 @@ def test_missing_values_as_levels():
         found = results.expand({"race": gap, "smoke": "1"})
         pd.testing.assert_frame_equal(found, other.expand({"race": "~", "smoke": "1"}))
     count = holes["race"].isna().sum()
-    assert f"Missing values are a level of their own (rows by feature: race {count})." in str(
+    assert f"Missing values are a level of their own (observations by feature: race {count})." in str(
         results.summary()
     )
     # No row of the fit lacks smoke.

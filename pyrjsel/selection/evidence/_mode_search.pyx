@@ -353,7 +353,7 @@ cdef class ModeSearch:
         cdef double value, first, top = -INFINITY, total = 0.0
         first = self.log_posterior + 0.5 * LOG_2PI - log(self.h[0])
         self.stride = G_PER_UNIT // 4
-        while self.stride > 1 and self.stride > 0.5 * G_PER_UNIT * STEPS * sqrt(2.0 / m):
+        while self.stride > 1 and self.stride > 0.5 * G_PER_UNIT * STEPS * sqrt(2.0 / (m + p.g_columns)):
             self.stride //= 2
         for step in range((G_NODES - 1) // self.stride + 1):
             value = first + self.in_closed_form(step * self.stride, form)
@@ -433,7 +433,7 @@ cdef class ModeSearch:
         cdef double value, top, rate, fit, highest = -INFINITY
         cdef int[3] wanted
         self.stride = G_PER_UNIT // 2
-        while self.stride > 1 and self.stride > G_PER_UNIT * STEPS * sqrt(2.0 / m):
+        while self.stride > 1 and self.stride > G_PER_UNIT * STEPS * sqrt(2.0 / (m + p.g_columns)):
             self.stride //= 2
         self.n_expansions = 0
         if self.expand(p.typical_g) != CONVERGED:

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
-from pyrjsel._errors import PyrjselError, PyrjselWarning
+from pyrjsel._errors import PyrjselWarning
 from pyrjsel._once import catching_warnings
 from pyrjsel._typing import ByteArray, FloatArray
 from pyrjsel.design import AbsentRows, Design, other_rows, rows_from_plain
@@ -15,7 +15,13 @@ from pyrjsel.distributions import InverseGamma
 from pyrjsel.families import Values
 from pyrjsel.model_space import PackedModels, PriorInclusion, PriorSizes
 from pyrjsel.report import table_from_plain
-from pyrjsel.results import TABLE_ROWS, constraints_from_plain, model_prior_from_plain, pairs_from_plain
+from pyrjsel.results import (
+    TABLE_ROWS,
+    constraints_from_plain,
+    model_prior_from_plain,
+    options_from_plain,
+    pairs_from_plain,
+)
 from pyrjsel.runtime import FitSettings
 from pyrjsel.selection.comparable import rows_of
 from pyrjsel.selection.models.base import Selection
@@ -150,7 +156,7 @@ def _results(content: Content, model: Selection) -> SelectionResults:
         separated[terms] = culprits
     options = None
     if "options" in content:
-        options = _options(content.part("options"), model, posterior.sampler)
+        options = options_from_plain(content, samplers_of(model.regression)[posterior.sampler].options)
         posterior.ends = settings.ends_of(content)
     dispersion = _dispersion(content.part("dispersion")) if "dispersion" in content else None
     known = Known(
@@ -248,19 +254,6 @@ def _prior_inclusion(content: Content, model: Selection, posterior: Posterior) -
         None if count is None else int(count),
         float(probability.sum()),
     )
-
-
-def _options(content: Content, model: Selection, sampler: str) -> Any:
-    try:
-        kind = samplers_of(model.regression)[sampler].options
-        renamed = getattr(kind, "renamed", {})
-        given = {renamed.get(name, name): described(value, {}) for name, value in content.items()}
-        if len(given) < len(list(content.items())):
-            raise content.wrong("options", "each there once")
-        # Options missing in the file get their values of earlier versions, so that chains continue unchanged.
-        return kind(**{**getattr(kind, "before", {}), **given})
-    except (KeyError, PyrjselError, TypeError) as error:
-        raise content.wrong("options", "those of the sampler") from error
 
 
 def _zeros_and_ones(content: Content, name: str, shape: tuple[int | None, ...]) -> np.ndarray:

@@ -56,6 +56,10 @@ class DistributionOfG(Protocol):
     by_size: ClassVar[bool]
     """Whether it depends on d."""
 
+    @property
+    def narrow(self) -> float:
+        """Number of columns whose data determine log g as closely as the prior does; 0 if it is wide."""
+
     def log_g_at(self, t: FloatArray, n: float, d: int, /) -> FloatArray:
         """Return log g at values of t."""
 

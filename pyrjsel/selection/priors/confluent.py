@@ -131,11 +131,12 @@ class CCH(Confluent):
 
     Parameters
     ----------
-    a, b : float
-        Parameters of at least 0.2 and 1: small values of `a` favour a large g, and small values of `b` a
-        small one.
+    a : float
+        Parameter from 0.2 to 100; small values favour a large g.
+    b : float
+        Parameter from 1 to 1e8; small values favour a small g.
     s : float, default 0
-        Rate; larger values favour a larger g.
+        Rate from 0 to 1e8; larger values favour a larger g.
     information : {"null", "observed"}, default "null"
         Information matrix W of models without an error variance, as in :class:`GPrior`; a keyword.
 
@@ -157,9 +158,15 @@ class CCH(Confluent):
     def __post_init__(self) -> None:
         super().__post_init__()
         # Densities of log g decay as exp(b t / 2) and exp(-a t / 2): the ranges of integrals cover these.
-        check_real(self.a, "a", low=0.2)
-        check_real(self.b, "b", low=1)
-        check_real(self.s, "s", low=0)
+        # Larger a and b make them narrower than the steps of integrals can follow.
+        check_real(self.a, "a", low=0.2, high=100)
+        check_real(self.b, "b", low=1, high=1e8)
+        check_real(self.s, "s", low=0, high=1e8)
+
+    @property
+    def narrow(self) -> float:
+        """Number of columns whose data determine log g as closely as the prior does; 0 if it is wide."""
+        return max(min(self.a, self.b + self.s) - 2.0, 0.0)
 
     def _of_u(
         self, log_u: FloatArray, log_rest: FloatArray, log_above: FloatArray, n: float, d: int

@@ -83,6 +83,11 @@ class Mixture(CoefficientPrior):
 
     by_size: ClassVar[bool] = False
 
+    @property
+    def narrow(self) -> float:
+        """Number of columns whose data determine log g as closely as the prior does; 0 if it is wide."""
+        return 0.0
+
     def logpdf(self, g: Numbers, n: float, d: int = 1) -> Numbers:
         """Return the log prior density of g.
 

@@ -89,7 +89,7 @@ class Shrinkage:
         return np.asarray(base + 0.5 * self.nu * np.where(part < 0.5, near, far))
 
     def _step(self, d: int) -> float:
-        return min(STEP, NARROW / float(np.sqrt(0.5 * d + 1.0)))
+        return min(STEP, NARROW / float(np.sqrt(0.5 * (d + self.prior.narrow) + 1.0)))
 
     def _nodes(self, d: int, odds: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Return nodes (k,) of t and log integrands (m, k), for odds (m,)."""

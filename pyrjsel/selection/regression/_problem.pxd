@@ -45,6 +45,7 @@ cdef struct problem_t:
     const double* log_prior_g    # (1 or n_columns, G_NODES): log density of t at the grid; NULL if g is known
     const double* log_g          # the same: log g there
     int g_stride                 # G_NODES if rows are for numbers of columns, 0 for one row
+    double g_columns             # the prior of g is as narrow as that of g given data on so many columns
     int typical_g                # node of a typical log g, a multiple of G_PER_UNIT
     int rule                     # for g, as above
     double rule_value            # log g of KNOWN_G, or the penalty for a coefficient

@@ -28,6 +28,7 @@ class Problem:
         intercept: float = 0.0,
         log_prior_g: FloatArray | None = None,
         log_g: FloatArray | None = None,
+        g_columns: float = 0.0,
         typical_g: float = 0.0,
         rule: int = 0,
         rule_value: float = 0.0,

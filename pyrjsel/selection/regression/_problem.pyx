@@ -48,6 +48,8 @@ cdef class Problem:
     log_prior_g, log_g : float64 arrays (1 or D + 1, G_NODES) or None
         Log prior density of t at the nodes of the grid, and log g, under a mixture of g-priors; if it depends
         on the number of columns, one row for each.
+    g_columns : float
+        ``Mixture.narrow``.
     typical_g : float
         A typical log g.
     rule, rule_value : int and float
@@ -59,7 +61,7 @@ cdef class Problem:
                  const double[::1] shift, const double[::1] penalty, Passes family not None, bint flat,
                  double rank_tol, const double[::1] log_weights=None, double intercept=0.0,
                  const double[:, ::1] log_prior_g=None, const double[:, ::1] log_g=None,
-                 double typical_g=0.0, int rule=AT_MODES, double rule_value=0.0):
+                 double g_columns=0.0, double typical_g=0.0, int rule=AT_MODES, double rule_value=0.0):
         cdef Py_ssize_t n = columns.shape[1], m = columns.shape[0]
         if n == 0 or m == 0 or wy.shape[0] != n or offset.shape[0] != n or precision.shape[0] != m \
                 or precision.shape[1] != m or shift.shape[0] != m or penalty.shape[0] != m \
@@ -90,6 +92,7 @@ cdef class Problem:
         self.c.log_prior_g = &log_prior_g[0, 0] if log_prior_g is not None else NULL
         self.c.log_g = &log_g[0, 0] if log_prior_g is not None else NULL
         self.c.g_stride = G_NODES if log_prior_g is not None and log_prior_g.shape[0] > 1 else 0
+        self.c.g_columns = g_columns
         self.c.typical_g = G_PER_UNIT * int(round(min(max(typical_g - LOWEST_G, 0.0), G_NODES // G_PER_UNIT)))
         self.c.rule, self.c.rule_value = rule, rule_value
         self.c.scale = 1.0

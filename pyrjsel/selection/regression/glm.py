@@ -254,7 +254,7 @@ class Regression(TermColumns):
             **self._grid_of_g(),
         )
 
-    def _grid_of_g(self) -> dict[str, FloatArray]:
+    def _grid_of_g(self) -> dict[str, Any]:
         """Return the prior of g on the grid of compiled loops; empty if g is known."""
         prior, t = self.prior.mixture, grid_of_g()
         if prior is None:
@@ -263,6 +263,7 @@ class Regression(TermColumns):
         sizes = [max(d, 1) for d in range(self.n_columns if prior.by_size else 1)]
         n = self.prior.total_weight
         return {
+            "g_columns": prior.narrow,
             "log_prior_g": np.stack([prior.density_at(t, n, d) for d in sizes]),
             "log_g": np.stack([prior.log_g_at(t, n, d) for d in sizes]),
         }

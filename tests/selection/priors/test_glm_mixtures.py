@@ -13,6 +13,8 @@ from pyrjsel.selection.samplers.reversible_jump._gaussian_jump import MixtureJum
 
 PRIORS = (rj.HyperG(3), rj.HyperG(2.1), rj.HyperGN(3), rj.ZellnerSiow(), rj.Robust(), rj.Intrinsic())
 JUMPING = PRIORS[:4]
+# As narrow as priors of g can be.
+NARROW = rj.CCH(100, 2000)
 # Of log g, or log(g - least): from where g hardly differs from its least value to where its density is
 # negligible for HyperG(2.1), the slowest to decay.
 FINE = np.linspace(-25.0, 70.0, 761)
@@ -107,7 +109,7 @@ def problem(family, seed, n=60, p=3, effect=0.7, weighted=False, offset=False):
     return kind, y, x, w, shift, given | ({"offset": shift} if offset else {})
 
 
-@pytest.mark.parametrize("prior", PRIORS, ids=repr)
+@pytest.mark.parametrize("prior", [*PRIORS, NARROW], ids=repr)
 @pytest.mark.parametrize(
     ("family", "effect", "n"),
     [("binomial", 0.7, 60), ("binomial", 0.0, 60), ("poisson", 2.0, 200), ("poisson", 0.0, 30)],
