@@ -7,5 +7,5 @@ PROBIT: Final[Passes]
 CLOGLOG: Final[Passes]
 
 def evaluated(
-    passes: Passes, eta: FloatArray, wy: FloatArray, w: FloatArray | None = None
+    family: Passes, eta: FloatArray, wy: FloatArray, w: FloatArray | None = None
 ) -> tuple[float, float, FloatArray, FloatArray]: ...

@@ -39,7 +39,7 @@ PROBIT = passes(probit_shifted, probit_scored)
 CLOGLOG = passes(cloglog_shifted, cloglog_scored)
 
 
-def evaluated(Passes passes not None, const double[::1] eta, const double[::1] wy,
+def evaluated(Passes family not None, const double[::1] eta, const double[::1] wy,
               const double[::1] w=None):
     """Return the log-likelihood by both passes, its gradient and minus its second derivative, for tests."""
     cdef Py_ssize_t n = eta.shape[0]
@@ -48,5 +48,5 @@ def evaluated(Passes passes not None, const double[::1] eta, const double[::1] w
     residual, weight, out = np.empty(n), np.empty(n), np.empty(n)
     cdef double[::1] r = residual, v = weight, o = out
     cdef const double* weights = &w[0] if w is not None else NULL
-    cdef double shifted = passes.shift(n, &eta[0], &eta[0], 0.0, &wy[0], weights, &o[0])
-    return shifted, passes.working(n, &eta[0], &wy[0], weights, &r[0], &v[0]), residual, weight
+    cdef double shifted = family.shift(n, &eta[0], &eta[0], 0.0, &wy[0], weights, &o[0])
+    return shifted, family.working(n, &eta[0], &wy[0], weights, &r[0], &v[0]), residual, weight
