@@ -197,7 +197,7 @@ class MixtureResults(ModelSpaceResults[MixtureModel]):
         coords: dict[str, Sequence[Any]] = {"term": model.term_names, "class": model.classes}
         if not isinstance(model.data, AbsentRows):
             groups["observed_data"] = {model.design.response: (["row"], np.asarray(model.y))}
-            coords["row"] = range(model.nobs)
+            coords["row"] = model.data.index.tolist()
         return groups, coords
 
     # ------------------------------------------------------------------ tables
@@ -382,7 +382,7 @@ class MixtureResults(ModelSpaceResults[MixtureModel]):
         DataFrame
             Rows ``error_rate``; ``log_score``, the mean log probability of the true class; ``brier``, half
             the mean squared distance of the probabilities from 1 for the true class and 0 for the others.
-            Columns ``value``, ``se``, the standard error over rows, and ``cases``.
+            Columns ``value``, ``se``, the standard error over rows, and ``rows``.
 
         Raises
         ------
@@ -421,7 +421,7 @@ class MixtureResults(ModelSpaceResults[MixtureModel]):
         DataFrame
             By ``bin`` that has rows; columns ``lower``, ``upper``, ``predicted`` (mean probability),
             ``observed`` (share of the rows that are of the class), ``se`` (of `observed`, if the
-            probabilities are right) and ``cases``.
+            probabilities are right) and ``rows``.
 
         Raises
         ------

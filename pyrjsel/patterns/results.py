@@ -367,8 +367,7 @@ class PatternResults(SampledResults[PatternModel]):
         -------
         DataFrame
             Rows ``error_rate`` and ``log_score``, the mean log probability of the true class (higher is
-            better); columns ``value``, ``se`` (standard error over observations) and ``cases`` (their
-            number).
+            better); columns ``value``, ``se`` (standard error over observations) and ``rows`` (their number).
 
         Raises
         ------
@@ -613,8 +612,8 @@ class PatternResults(SampledResults[PatternModel]):
             "group": range(model.n_groups),
         }
         if not isinstance(model.data, AbsentRows):
-            groups["observed_data"] = {model.design.response: (["case"], np.asarray(model.y))}
-            coords["case"] = range(model.nobs)
+            groups["observed_data"] = {model.design.response: (["row"], np.asarray(model.y))}
+            coords["row"] = model.data.index.tolist()
         return groups, coords
 
     def __repr__(self) -> str:

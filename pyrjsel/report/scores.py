@@ -20,7 +20,7 @@ def score_table(scores: Mapping[str, FloatArray]) -> pd.DataFrame:
     -------
     DataFrame
         One row per score; columns ``value``, ``se`` (standard error over observations; NaN for one
-        observation or an infinite score) and ``cases``, the number of observations.
+        observation or an infinite score) and ``rows``, the number of observations.
 
     Examples
     --------
@@ -33,7 +33,7 @@ def score_table(scores: Mapping[str, FloatArray]) -> pd.DataFrame:
         known = len(values) > 1 and np.isfinite(values).all()
         error = values.std(ddof=1) / np.sqrt(len(values)) if known else np.nan
         rows[name] = (values.mean(), error, len(values))
-    return pd.DataFrame.from_dict(rows, orient="index", columns=["value", "se", "cases"])
+    return pd.DataFrame.from_dict(rows, orient="index", columns=["value", "se", "rows"])
 
 
 def log_chosen(probability: FloatArray, true: IntArray) -> FloatArray:
@@ -77,7 +77,7 @@ def calibration_table(probability: FloatArray, event: FloatArray, bins: int) -> 
     DataFrame
         One row per bin with observations, numbered from 1; columns ``lower``, ``upper``, ``predicted`` (mean
         probability), ``observed`` (proportion of events), ``se`` (of `observed`, if the probabilities are
-        right) and ``cases``, the number of observations.
+        right) and ``rows``, the number of observations.
 
     Examples
     --------
@@ -86,10 +86,10 @@ def calibration_table(probability: FloatArray, event: FloatArray, bins: int) -> 
     [0.5, 1.0]
     """
     place = np.minimum((probability * bins).astype(np.int64), bins - 1)
-    cases = np.bincount(place, minlength=bins)
-    (used,) = np.nonzero(cases)
+    rows = np.bincount(place, minlength=bins)
+    (used,) = np.nonzero(rows)
     sums = [
-        np.bincount(place, weights=values, minlength=bins)[used] / cases[used]
+        np.bincount(place, weights=values, minlength=bins)[used] / rows[used]
         for values in (probability, event, probability * (1 - probability))
     ]
     return pd.DataFrame(
@@ -98,8 +98,8 @@ def calibration_table(probability: FloatArray, event: FloatArray, bins: int) -> 
             "upper": (used + 1) / bins,
             "predicted": sums[0],
             "observed": sums[1],
-            "se": np.sqrt(sums[2] / cases[used]),
-            "cases": cases[used],
+            "se": np.sqrt(sums[2] / rows[used]),
+            "rows": rows[used],
         },
         index=pd.Index(used + 1, name="bin"),
     )

@@ -78,7 +78,7 @@ def test_unlabelled_rows_are_used(frame):
     assert (results.classify(frame) == frame["y"]).mean() > 0.8
     assert "32 without label" in str(results.summary())
     # Rows of the fit are scored where they have labels.
-    assert results.score()["cases"].tolist() == [8] * 3
+    assert results.score()["rows"].tolist() == [8] * 3
 
 
 def test_missing_inputs_are_used(frame):
@@ -207,7 +207,7 @@ def test_all_labels_missing(frame):
     assert results.predict(frame).columns.tolist() == ["a", "b"]
     with pytest.raises(rj.DataError, match="one row with a label"):
         results.score()
-    assert results.score(frame)["cases"].tolist() == [40] * 3
+    assert results.score(frame)["rows"].tolist() == [40] * 3
 
 
 def test_constraints(frame):

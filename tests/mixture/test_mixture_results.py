@@ -263,7 +263,7 @@ def test_calibration(pima, three):
     true = test["type"] == "Yes"
     for number, row in table.iterrows():
         inside = (said >= row["lower"]) & (said < row["upper"])
-        assert row["cases"] == inside.sum()
+        assert row["rows"] == inside.sum()
         assert number == pytest.approx(5 * row["upper"])
         assert row["predicted"] == pytest.approx(said[inside].mean())
         assert row["observed"] == pytest.approx(true[inside].mean())
@@ -272,7 +272,7 @@ def test_calibration(pima, three):
     np.testing.assert_allclose(other["observed"][::-1], 1 - table["observed"])
     # Of three classes, the most probable: never below a third.
     assert three[0].calibration(bins=3)["lower"].min() >= 1 / 3
-    assert three[0].calibration(of=2)["cases"].sum() == 50
+    assert three[0].calibration(of=2)["rows"].sum() == 50
     with pytest.raises(rj.UnknownNameError, match="unknown class 'Maybe'"):
         results.calibration(test, of="Maybe")
     with pytest.raises(rj.ParameterError, match="'bins'"):

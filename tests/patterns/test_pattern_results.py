@@ -173,7 +173,7 @@ def test_scores(births, text):
     assert table.loc["log_score", "value"] == pytest.approx(np.log(chosen).mean())
     assert table.loc["error_rate", "value"] == pytest.approx((chosen < 0.5).mean())
     assert table.loc["log_score", "se"] == pytest.approx(stats.sem(np.log(chosen)))
-    assert table["cases"].tolist() == [len(data)] * 2
+    assert table["rows"].tolist() == [len(data)] * 2
     pd.testing.assert_frame_equal(table, results.score(data.drop(columns="low"), data["low"]))
     pd.testing.assert_frame_equal(table, results.score(), rtol=1e-12)
     # The shares of the three classes alone lose 1.05, which the order of letters is known to better.

@@ -79,3 +79,17 @@ def test_facts_have_one_order(frame, name):
     for label in labels[: labels.index("Sampler")]:
         assert label.replace("&", "&amp;") in head
     assert "Run time" not in head
+
+
+@pytest.mark.filterwarnings("ignore::pyrjsel.PyrjselWarning")
+def test_tables_and_draws_have_one_name_for_observations(frame):
+    pytest.importorskip("arviz")
+    named = frame.dropna().set_index(pd.Index([f"row {i}" for i in range(39)]))
+    for name in ("logit", "chains", "patterns", "labels"):
+        results = FITS[name](named)
+        (observed,) = results.to_arviz().observed_data.data_vars.values()
+        assert observed.dims == ("row",)
+        assert observed["row"].to_numpy().tolist() == named.index.tolist()
+        if hasattr(results, "score"):
+            assert results.score(named).columns.tolist() == ["value", "se", "rows"]
+            assert (results.score(named)["rows"] == 39).all()

@@ -136,4 +136,4 @@ def test_calls_beside_those_of_r_run(monkeypatch):
         for block in blocks:
             exec(compile(block, "from-r.md", "exec"), names)
     plt.close("all")
-    assert (names["results"].score(x[:9], y[:9])["cases"] == 9).all()
+    assert (names["results"].score(x[:9], y[:9])["rows"] == 9).all()
