@@ -1,4 +1,4 @@
-"""Integrals over g against arithmetic of 40 digits, and draws of g against their distribution."""
+"""Integrals over g against arithmetic of 30 digits, and draws of g against their distribution."""
 
 import mpmath as mp
 import numpy as np
@@ -32,20 +32,24 @@ def log_weight(prior, n, d, nu, r2, t):
 
 
 def exact(prior, n, d, nu, r2):
-    """Return log B, E[g / (1 + g)] and E[(g / (1 + g))^2]; the trapezoidal rule with a step of 1/16."""
-    with mp.workdps(40):
+    """Return log B, E[g / (1 + g)] and E[(g / (1 + g))^2]; the trapezoidal rule with a step of 1/8.
+
+    Half the step and ten digits more give the same doubles in all cases below.
+    """
+    with mp.workdps(30):
         r2 = mp.mpf(r2)
-        coarse = np.arange(-70, 220, 0.5)
+        coarse = np.arange(-70, 220, 1.0)
         height = np.array([float(log_weight(prior, n, d, nu, r2, mp.mpf(float(t)))) for t in coarse])
-        used = coarse[height > height.max() - 75]
-        step = mp.mpf(1) / (16 if d < 40 else 32)
-        count = int((used[-1] - used[0] + 1) / step)
-        points = [mp.mpf(float(used[0])) - mp.mpf("0.5") + k * step for k in range(count)]
+        used = coarse[height > height.max() - 50]
+        step = mp.mpf(1) / (8 if d < 40 else 16)
+        count = int((used[-1] - used[0] + 2) / step) + 1
+        points = [mp.mpf(float(used[0])) - 1 + k * step for k in range(count)]
         weights = [mp.exp(log_weight(prior, n, d, nu, r2, t)) for t in points]
-        shrink = [mp.exp(t) / (1 + mp.exp(t)) for t in points]
+        shrink = [1 / (1 + mp.exp(-t)) for t in points]
+        products = [w * s for w, s in zip(weights, shrink, strict=True)]
         total = mp.fsum(weights)
-        first = mp.fsum(w * s for w, s in zip(weights, shrink, strict=True)) / total
-        second = mp.fsum(w * s * s for w, s in zip(weights, shrink, strict=True)) / total
+        first = mp.fsum(products) / total
+        second = mp.fsum(w * s for w, s in zip(products, shrink, strict=True)) / total
         return float(mp.log(total * step)), float(first), float(second)
 
 
