@@ -440,7 +440,7 @@ class MixtureSelectionClassifier(ClassifierMixin, _Estimator):
     def __init__(
         self,
         *,
-        components: int | Sequence[int] = 3,
+        components: int | Sequence[int] | None = None,
         weight_prior: float | None = None,
         prior: Any = None,
         model_prior: ModelPrior | None = None,

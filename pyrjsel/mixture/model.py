@@ -44,8 +44,9 @@ class MixtureClassifier(OverSpace):
         Response: labels (text, categories, booleans or whole numbers), missing where a row has none.
     exog : DataFrame or array_like, shape (n, p)
         Inputs, numbers or booleans, one a column; NaN where missing.
-    components : int or sequence of int, default 3
-        Number D of kernels. Several are compared in ``fit`` by the log score of rows held out.
+    components : int or sequence of int, optional
+        Number D of kernels; None is 3, or the number of classes if that is larger. Several are compared in
+        ``fit`` by the log score of rows held out.
     target : {"labels", "joint"}
         ``"labels"`` is the posterior given the inputs: inputs are selected if they tell classes apart. Rows
         without a label say nothing and are left out. ``"joint"`` is that of a model of labels and inputs, in
@@ -140,7 +141,7 @@ class MixtureClassifier(OverSpace):
         endog: ArrayLike | pd.Series,
         exog: pd.DataFrame | ArrayLike,
         *,
-        components: int | Sequence[int] = 3,
+        components: int | Sequence[int] | None = None,
         target: str = "labels",
         background: str | None = "gaussian",
         model_prior: ModelPrior | None = None,
@@ -178,7 +179,7 @@ class MixtureClassifier(OverSpace):
         formula: str,
         data: TableLike,
         *,
-        components: int | Sequence[int] = 3,
+        components: int | Sequence[int] | None = None,
         target: str = "labels",
         background: str | None = "gaussian",
         model_prior: ModelPrior | None = None,
