@@ -35,18 +35,21 @@ FLAGS += os.environ.get("PYRJSEL_CFLAGS", "").split()
 NUMPY_RANDOM = Path(np.__file__).parent / "random" / "lib"
 MACROS = [("NPY_NO_DEPRECATED_API", "NPY_1_7_API_VERSION")]
 
+# Inlined into the C sources.
+ELEMENTARY = "pyrjsel/_core/elementary.h"
+
 
 def extension(name: str, *sources: str, random: bool = False) -> Extension:
     """Describe the extension `name`, made of ``name.pyx`` and hand-written C `sources`."""
     return Extension(
         name,
         [name.replace(".", "/") + ".pyx", *sources],
-        include_dirs=[np.get_include(), "pyrjsel/_core"],
+        include_dirs=[np.get_include(), "pyrjsel/_core", "pyrjsel/families"],
         define_macros=MACROS,
         extra_compile_args=FLAGS,
         library_dirs=[str(NUMPY_RANDOM)] if random else [],
         libraries=(["npyrandom"] if random else []) + ["m"],
-        depends=[str(Path(source).with_suffix(".h")) for source in sources],
+        depends=[str(Path(source).with_suffix(".h")) for source in sources] + [ELEMENTARY] * bool(sources),
     )
 
 
@@ -60,6 +63,7 @@ EXTENSIONS = [
     extension("pyrjsel.model_space._index"),
     extension("pyrjsel.model_space._space", random=True),
     extension("pyrjsel.model_space._trades", random=True),
+    extension("pyrjsel.families._binary", "pyrjsel/families/binary.c"),
     extension("pyrjsel.families._family"),
     extension("pyrjsel.kernel._filter", random=True),
     extension("pyrjsel.kernel._kernels"),

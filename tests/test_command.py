@@ -287,7 +287,7 @@ def test_what_cannot_be_used_is_named(words, said, folder, capsys, monkeypatch):
     "words",
     [
         ["low ~ age"],
-        ["low ~ age", "births.csv", "--model", "probit"],
+        ["low ~ age", "births.csv", "--model", "tobit"],
         ["low ~ age", "births.csv", "--colour"],
     ],
 )

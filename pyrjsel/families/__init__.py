@@ -3,8 +3,20 @@
 from pyrjsel.families.binomial import Binomial
 from pyrjsel.families.family import Family
 from pyrjsel.families.gaussian import Gaussian
+from pyrjsel.families.links import Cloglog, Probit
 from pyrjsel.families.nuisance import NONE, Nuisance, Values
 from pyrjsel.families.poisson import Poisson
 from pyrjsel.families.statistics import Statistic
 
-__all__ = ["NONE", "Binomial", "Family", "Gaussian", "Nuisance", "Poisson", "Statistic", "Values"]
+__all__ = [
+    "NONE",
+    "Binomial",
+    "Cloglog",
+    "Family",
+    "Gaussian",
+    "Nuisance",
+    "Poisson",
+    "Probit",
+    "Statistic",
+    "Values",
+]

@@ -1,5 +1,6 @@
 """Variable selection in regression models: priors, samplers, results."""
 
+from pyrjsel.selection.models.binary import CloglogSelection, ProbitSelection, cloglog, probit
 from pyrjsel.selection.models.glm import LogitSelection, PoissonSelection, logit, poisson
 from pyrjsel.selection.models.linear import LinearSelection, linear
 from pyrjsel.selection.models.loading import read_results
@@ -18,6 +19,7 @@ __all__ = [
     "BIC",
     "CCH",
     "BetaPrime",
+    "CloglogSelection",
     "CrossValidation",
     "EmpiricalBayes",
     "GPrior",
@@ -28,14 +30,17 @@ __all__ = [
     "LogitSelection",
     "Normal",
     "PoissonSelection",
+    "ProbitSelection",
     "Robust",
     "SelectionResults",
     "SensitivityResults",
     "SpikeSlab",
     "ZellnerSiow",
+    "cloglog",
     "compare_samplers",
     "linear",
     "logit",
     "poisson",
+    "probit",
     "read_results",
 ]

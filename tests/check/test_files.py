@@ -13,7 +13,7 @@ import pytest
 ROOT = Path(__file__).resolve().parents[2]
 LIMITS = {".py": 500, ".pyx": 700}
 GENERATED = re.compile(r"\.(so|pyd|o|py[co]|html|ipynb)$|\.egg-info/|__pycache__/|^(build|dist)/|_build/")
-HAND_WRITTEN_C = {"pyrjsel/_core/vecmath.c", "tests/bench/floor.c"}
+HAND_WRITTEN_C = {"pyrjsel/_core/vecmath.c", "pyrjsel/families/binary.c", "tests/bench/floor.c"}
 
 
 def files_of(*suffixes):

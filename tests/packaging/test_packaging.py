@@ -32,7 +32,7 @@ DATA = {
 }
 TOP_LEVEL = {"CHANGELOG.md", "CONTRIBUTING.md", "LICENSE", "MANIFEST.in", "Makefile", "README.md"}
 TOP_LEVEL |= {"pyproject.toml", "setup.py"}
-HAND_WRITTEN_C = {"pyrjsel/_core/vecmath.c"}
+HAND_WRITTEN_C = {"pyrjsel/_core/vecmath.c", "pyrjsel/families/binary.c"}
 
 FIT = """
 import warnings

@@ -15,6 +15,19 @@ CASES = {
     "family": {name: name for name in glm_kit.LIKELIHOODS},
 }
 
+# Families with every prior; other links than the canonical ones by turns, and all of them in long runs.
+LINKS = ["probit", "cloglog"]
+PAIRS = [
+    pytest.param(
+        prior,
+        family,
+        id=f"{name}-{family}",
+        marks=pytest.mark.statistical if family in LINKS and LINKS[k % 2] != family else (),
+    )
+    for family in glm_kit.LIKELIHOODS
+    for k, (name, prior) in enumerate(glm_kit.COEF_PRIORS.items())
+]
+
 
 @pytest.fixture(scope="session")
 def kit():
@@ -32,9 +45,12 @@ def pytest_generate_tests(metafunc):
     """Run tests with every prior or family."""
     named = [mark.args[0] for mark in metafunc.definition.iter_markers("parametrize")]
     own = {part.strip() for each in named for part in (each.split(",") if isinstance(each, str) else each)}
-    for name, values in CASES.items():
-        if name in metafunc.fixturenames and name not in own:
-            metafunc.parametrize(name, values.values(), ids=values)
+    wanted = [name for name in CASES if name in metafunc.fixturenames and name not in own]
+    if {"coef_prior", "family"} <= set(wanted):
+        wanted = [name for name in wanted if name not in ("coef_prior", "family")]
+        metafunc.parametrize(("coef_prior", "family"), PAIRS)
+    for name in wanted:
+        metafunc.parametrize(name, CASES[name].values(), ids=CASES[name])
 
 
 @pytest.fixture(scope="session")

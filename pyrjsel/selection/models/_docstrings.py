@@ -10,6 +10,29 @@ from pyrjsel.selection.samplers.registry import AUTO, SAMPLERS
 
 T = TypeVar("T", bound=Callable[..., object])
 
+BINARY = """\
+endog : array_like, shape (n,)
+    Response: 0 and 1, booleans, labels with two levels, of which the second is the event (in the order of
+    a categorical, or sorted: "no", "yes"), or proportions of successes with the numbers of trials as
+    `weights`. Predictions are probabilities of the event; summaries name it.
+exog : DataFrame or array_like, shape (n, p)
+    Columns, one per term, without a constant. Columns of text and categories become factors.
+coef_prior : GPrior, mixture of g-priors or Normal, optional
+    Prior on the coefficients of a model; None is ``GPrior("n", information="null")``: the information of
+    one trial in the null model, and a flat intercept."""
+
+TRIALS = """\
+weights : str or array_like, optional
+    Numbers of trials: a column of the data, or one value per row.
+offset : str or array_like, optional
+    Known part of the linear predictor: a column of the data, or one value per row."""
+
+BINARY_ERROR = """\
+DataError
+    If the response is not 0, 1 or proportions with weights, has only one class, or the data cannot be
+    used (empty, no complete row, infinite values, negative weights, columns so large or small that their
+    squares overflow or underflow)."""
+
 MODEL_PRIOR = """\
 model_prior : Uniform, Bernoulli, BetaBinomial, TruncatedPoisson or CostAdjusted, optional
     Prior over models; None is ``BetaBinomial(1, 1)``."""
@@ -102,6 +125,9 @@ def _summary(item: type) -> str:
 
 
 TEXTS = {
+    "binary": BINARY,
+    "trials": TRIALS,
+    "binary error": BINARY_ERROR,
     "model prior": MODEL_PRIOR,
     "constraints": CONSTRAINTS,
     "missing": MISSING,

@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 
 from pyrjsel.selection.models.base import Selection
+from pyrjsel.selection.models.binary import CloglogSelection, ProbitSelection
 from pyrjsel.selection.models.glm import LogitSelection, PoissonSelection
 from pyrjsel.selection.models.linear import LinearSelection
 
@@ -10,6 +11,8 @@ from pyrjsel.selection.models.linear import LinearSelection
 MODELS: Mapping[str, type[Selection]] = {
     "linear": LinearSelection,
     "logit": LogitSelection,
+    "probit": ProbitSelection,
+    "cloglog": CloglogSelection,
     "poisson": PoissonSelection,
 }
 # By class name, as in files.

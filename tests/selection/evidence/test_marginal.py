@@ -75,13 +75,11 @@ class Joint:
         return value + self.normal.logpdf(beta @ self.rows.T).reshape(value.shape) + self.jacobian
 
     def gradient(self, beta):
-        mu = self.likelihood.mean(self.offset + self.x @ beta)
-        out = self.x.T @ (self.w * (self.y - mu))
+        out = self.x.T @ (self.w * self.likelihood.score(self.y, self.offset + self.x @ beta))
         return out - self.rows.T @ self.precision @ (self.rows @ beta - self.mean)
 
     def hessian(self, beta):
-        mu = self.likelihood.mean(self.offset + self.x @ beta)
-        curvature = self.w * self.likelihood.variance(mu)
+        curvature = self.w * self.likelihood.curve(self.y, self.offset + self.x @ beta)
         return (self.x.T * curvature) @ self.x + self.rows.T @ self.precision @ self.rows
 
     def mode(self):
@@ -96,13 +94,15 @@ class Joint:
         log_det = np.linalg.slogdet(self.hessian(mode))[1]
         return self.log(mode) + 0.5 * self.d * np.log(2 * np.pi) - 0.5 * log_det
 
-    def integrals(self, step=0.7, reach=11.0, first=0):
+    def integrals(self, step=None, reach=11.0, first=0):
         """Log integral and raw moments (mean, mean square) by the trapezoidal rule.
 
         In coordinates in which the posterior has about unit variance, coefficient `first` along the first
         axis. The rule converges like exp(-2 pi^2 / step^2) for such smooth functions that vanish at the
         ends. Also the density of coefficient `first` at points, from steps half as long.
         """
+        # Under the complementary log-log link posteriors have a short tail, where exp(-exp(x)) falls.
+        step = step or (0.5 if self.likelihood.family.link == "cloglog" else 0.7)
         mode = self.mode()
         order = [first, *(k for k in range(self.d) if k != first)]
         inverse = np.linalg.inv(self.hessian(mode))[np.ix_(order, order)]

@@ -23,6 +23,7 @@ import math
 from dataclasses import dataclass
 
 import numpy as np
+from slopes import CURVE, SCORE
 
 from pyrjsel._typing import BoolArray, ByteArray, FloatArray
 from pyrjsel.model_space import ModelSpace
@@ -152,10 +153,10 @@ class Transition:
         regression = self.regression
         x, prior = regression.columns[columns], regression.prior
         weights = np.ones(regression.y.size) if regression.weights is None else regression.weights
-        mu = regression.family.mean(regression.offset + b @ regression.columns)
+        y, eta, link = regression.y, regression.offset + b @ regression.columns, regression.family.link
         # b is zero outside the model, so that whole rows of K may be used.
-        score = x @ (weights * (regression.y - mu)) + prior.shift[columns] - prior.precision[columns] @ b
-        curvature = weights * regression.family.curvature(mu)
+        score = x @ (weights * SCORE[link](y, eta)) + prior.shift[columns] - prior.precision[columns] @ b
+        curvature = weights * CURVE[link](y, eta)
         precision = (x * curvature) @ x.T + prior.precision[columns][:, columns]
         step = np.linalg.solve(precision, score)
         if reach is None:

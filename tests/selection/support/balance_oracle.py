@@ -10,6 +10,7 @@ from itertools import product
 import numpy as np
 import pytest
 from scipy import stats
+from scipy.optimize import brentq
 
 from pyrjsel.model_space import Bernoulli
 from pyrjsel.selection.priors.coefficients import GPrior, Normal
@@ -41,14 +42,8 @@ def information_weights(case):
     if case.prior.information == "unit":
         return weights
     offset = np.zeros(case.y.size) if case.offset is None else case.offset
-    a = 0.0
-    for _ in range(100):  # Newton's method, from where it converges for the problems of this folder
-        mean = case.likelihood.mean(offset + a)
-        w0 = weights * case.likelihood.variance(mean)
-        a += weights @ (case.y - mean) / w0.sum()
-    # Rounding of a score of some 100 over an information of at least one.
-    assert abs(weights @ (case.y - case.likelihood.mean(offset + a))) < 1e-10
-    return w0
+    a = brentq(lambda a: weights @ case.likelihood.score(case.y, offset + a), -20, 20, xtol=1e-14)
+    return weights * case.likelihood.curve(case.likelihood.mean(offset + a), offset + a)
 
 
 class Oracle:
@@ -136,9 +131,9 @@ class Oracle:
         columns = self.columns(gamma)
         rows, mean, covariance, _ = self.prior(gamma)
         raw, x = (self.to_raw @ b)[columns], self.design[:, columns]
-        mu = self.case.likelihood.mean(self.offset + x @ raw)
-        score = x.T @ (self.weights * (self.case.y - mu))
-        hessian = (x.T * (self.weights * self.case.likelihood.variance(mu))) @ x
+        eta, y, likelihood = self.offset + x @ raw, self.case.y, self.case.likelihood
+        score = x.T @ (self.weights * likelihood.score(y, eta))
+        hessian = (x.T * (self.weights * likelihood.curve(y, eta))) @ x
         if len(rows):
             precision = np.linalg.inv(covariance)
             score = score - rows.T @ precision @ (rows @ raw - mean)

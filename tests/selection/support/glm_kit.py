@@ -5,16 +5,17 @@ from types import SimpleNamespace
 from typing import Any, NamedTuple
 
 import numpy as np
-from scipy.special import expit, log_expit
+from scipy.special import expit, log_expit, log_ndtr, ndtr
+from slopes import CURVE, SCORE
 
-from pyrjsel.families import Binomial, Poisson
+from pyrjsel.families import Binomial, Cloglog, Poisson, Probit
 from pyrjsel.model_space import BetaBinomial, ModelSpace
 from pyrjsel.selection.priors.coefficients import GPrior, Normal
 from pyrjsel.selection.regression.glm import Regression
 
 
 class Likelihood(NamedTuple):
-    """A family as the oracles write it: log density of a row, mean, variance of a response, draws.
+    """A family as the oracles write it: log density of a row, mean, draws; derivatives are in `slopes`.
 
     `reach` is the size of coefficients that leaves sums over some 30 rows of size 100: means of counts grow
     exponentially.
@@ -23,9 +24,22 @@ class Likelihood(NamedTuple):
     family: Any
     log: Any  # of y and eta
     mean: Any  # of eta
-    variance: Any  # of the mean
     draw: Any  # of rng, weights and mean
     reach: float
+
+    def score(self, y, eta):
+        """The derivative of the log density in eta."""
+        return SCORE[self.family.link](y, eta)
+
+    def curve(self, y, eta):
+        """Minus the second derivative."""
+        return CURVE[self.family.link](y, eta)
+
+
+def log1mexp(rate):
+    """``log(1 - exp(-rate))`` of positive rates."""
+    with np.errstate(divide="ignore", invalid="ignore"):
+        return np.where(rate < 0.7, np.log(-np.expm1(-rate)), np.log1p(-np.exp(-rate)))
 
 
 LIKELIHOODS = {
@@ -33,15 +47,28 @@ LIKELIHOODS = {
         Binomial(),
         lambda y, eta: y * log_expit(eta) + (1 - y) * log_expit(-eta),
         expit,
-        lambda mu: mu * (1 - mu),
         lambda rng, w, mu: rng.binomial(w.astype(int), mu) / w,
         1.0,
+    ),
+    "probit": Likelihood(
+        Probit(),
+        lambda y, eta: y * log_ndtr(eta) + (1 - y) * log_ndtr(-eta),
+        ndtr,
+        lambda rng, w, mu: rng.binomial(w.astype(int), mu) / w,
+        0.6,
+    ),
+    "cloglog": Likelihood(
+        Cloglog(),
+        # The logarithm of 1 - exp(-rate), by parts that cancel nowhere; not evaluated where y is 0.
+        lambda y, eta: np.where(y > 0, y * log1mexp(np.exp(eta)), 0.0) - (1 - y) * np.exp(eta),
+        lambda eta: -np.expm1(-np.exp(eta)),
+        lambda rng, w, mu: rng.binomial(w.astype(int), mu) / w,
+        0.3,
     ),
     "poisson": Likelihood(
         Poisson(),
         lambda y, eta: y * eta - np.exp(eta),
         np.exp,
-        lambda mu: mu,
         lambda rng, w, mu: rng.poisson(w * mu) / w,
         0.3,
     ),
@@ -129,7 +156,7 @@ def make_case(
     weights = rng.integers(1, 6, size=n).astype(float) if weighted else None
     if weighted:
         y = likelihood.draw(rng, weights, mean)
-    elif family == "binomial":
+    elif likelihood.family.events:
         y = (rng.random(n) < mean).astype(float)
     else:
         y = rng.poisson(mean).astype(float)

@@ -1,0 +1,57 @@
+"""Derivatives of log-likelihoods in the linear predictor, by link, as the oracles write them.
+
+A log-likelihood is affine in the response, and so are its derivatives: at the mean in its place, minus the
+second is the expected information.
+"""
+
+import numpy as np
+from scipy.special import expit, log_ndtr
+from scipy.stats import norm
+
+
+def probit_hazards(eta):
+    """``phi / Phi`` at eta and at -eta."""
+    return tuple(np.exp(norm.logpdf(eta) - log_ndtr(way * eta)) for way in (1, -1))
+
+
+def probit_score(y, eta):
+    up, down = probit_hazards(eta)
+    return y * up - (1 - y) * down
+
+
+def probit_curve(y, eta):
+    up, down = probit_hazards(eta)
+    return y * up * (up + eta) + (1 - y) * down * (down - eta)
+
+
+def cloglog_slope(rate):
+    """The derivative of the log probability of success; 0 where rates are too large to matter."""
+    return rate / np.expm1(np.minimum(rate, 700.0))
+
+
+def cloglog_score(y, eta):
+    rate = np.exp(eta)
+    return y * cloglog_slope(rate) - (1 - y) * rate
+
+
+def cloglog_curve(y, eta):
+    """The derivative of ``r = rate / (exp(rate) - 1)`` is ``r (1 - rate - r)``; rates above 1e-6 here."""
+    rate = np.exp(eta)
+    r = cloglog_slope(rate)
+    return y * r * (rate + r - 1) + (1 - y) * rate
+
+
+SCORE = {
+    "logit": lambda y, eta: y - expit(eta),
+    "log": lambda y, eta: y - np.exp(eta),
+    "probit": probit_score,
+    "cloglog": cloglog_score,
+    "identity": lambda y, eta: y - eta,
+}
+CURVE = {
+    "logit": lambda y, eta: expit(eta) * expit(-eta) + 0 * y,
+    "log": lambda y, eta: np.exp(eta) + 0 * y,
+    "probit": probit_curve,
+    "cloglog": cloglog_curve,
+    "identity": lambda y, eta: np.ones_like(eta) + 0 * y,
+}
