@@ -104,13 +104,13 @@ def check_prior(value: Any, target: str) -> KernelPrior | MixturePrior:
 
 
 def check_components(value: int | Sequence[int], rows: int) -> tuple[int, ...]:
-    """Return numbers of kernels, each at most that of rows, or raise :class:`ParameterError`."""
+    """Return numbers of components, each at most that of rows, or raise :class:`ParameterError`."""
     if isinstance(value, Integral) or not isinstance(value, (Sequence, np.ndarray)) or isinstance(value, str):
         counts = [check_int(value, "components", low=1)]
     else:
         counts = [check_int(each, "components", low=1) for each in value]
         if not counts or len(set(counts)) < len(counts):
-            raise bad_value("components", "a number of kernels, or several different ones", value)
+            raise bad_value("components", "a number of components, or several different ones", value)
     if max(counts) > rows:
         raise ParameterError(
             f"The 'components' parameter of {called()} must be at most the number of rows, {rows}. "
