@@ -393,14 +393,14 @@ class SelectionRegressor(RegressorMixin, _Selection):
 
 
 class MixtureSelectionClassifier(ClassifierMixin, _Estimator):
-    """Gaussian kernels that all classes share, with selection of inputs: a mixture classifier.
+    """Gaussian components that all classes share, with selection of inputs: a mixture classifier.
 
     Missing values of inputs are allowed, and integrated out.
 
     Parameters
     ----------
     components, weight_prior, prior, model_prior, costs, budget, always, max_size : optional
-        Number of kernels, priors and constraints, as for :class:`pyrjsel.MixtureClassifier`.
+        Number of components, priors and constraints, as for :class:`pyrjsel.MixtureClassifier`.
     draws, mcse, chains : optional
         As for ``MixtureClassifier.fit``.
     fit_options : mapping of str to object, optional
@@ -440,7 +440,7 @@ class MixtureSelectionClassifier(ClassifierMixin, _Estimator):
     def __init__(
         self,
         *,
-        components: int | Sequence[int] = 3,
+        components: int | Sequence[int] | None = None,
         weight_prior: float | None = None,
         prior: Any = None,
         model_prior: ModelPrior | None = None,

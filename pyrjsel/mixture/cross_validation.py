@@ -1,4 +1,4 @@
-"""Numbers of kernels compared by how well rows held out are predicted."""
+"""Numbers of components compared by how well rows held out are predicted."""
 
 from dataclasses import replace
 
@@ -21,7 +21,7 @@ DRAWS = 10_000
 
 
 def compare(model: MixtureModel, settings: FitSettings, options: MixtureOptions, folds: int) -> pd.DataFrame:
-    """Score the numbers of kernels of a model by cross-validation over the rows with labels.
+    """Score the numbers of components of a model by cross-validation over the rows with labels.
 
     Parameters
     ----------
@@ -67,12 +67,12 @@ def compare(model: MixtureModel, settings: FitSettings, options: MixtureOptions,
         for part, stream in enumerate(settings.rng.spawn(folds)):
             test = fold == part
             problem = model._without(labelled[test], components)
-            with refits.named(f"{part + 1} of {components} kernels"):
+            with refits.named(f"{part + 1} of {components} components"):
                 single = replace(settings, chains=1, rng=stream)
-                label = f"{components} kernels, fold {part + 1}"
+                label = f"{components} components, fold {part + 1}"
                 posterior = run(problem, single, options, label=label)
             if posterior.index.shape[1] < settings.draws:
-                raise KeyboardInterrupt("interrupted while numbers of kernels were compared")
+                raise KeyboardInterrupt("interrupted while numbers of components were compared")
             probability = class_probabilities(posterior, model.z[labelled[test]])
             scores[test, column] = log_chosen(probability, true[test])
             wrong[test, column] = probability.argmax(axis=1) != true[test]

@@ -35,13 +35,13 @@ def read_results(content: Content, schema: int, given: Given) -> MixtureResults:
     model = _model(content, given, schema)
     chosen = content.integer("chosen", low=1)
     if chosen not in model.components:
-        raise content.wrong("chosen", "one of the numbers of kernels")
+        raise content.wrong("chosen", "one of the numbers of components")
     comparison = None
     if "comparison" in content:
         comparison = table_from_plain(content, "comparison", model.components, COMPARISON)
         comparison.index.name = "components"
     elif len(model.components) > 1:
-        raise content.wrong("comparison", "a table by number of kernels")
+        raise content.wrong("comparison", "a table by number of components")
     said = Description.from_plain(content.part("description"))
     posterior = _posterior(content, model, chosen)
     known = said if isinstance(model.data, AbsentRows) else None
@@ -64,7 +64,7 @@ def _model(content: Content, given: Given, schema: int) -> MixtureClassifier:
     kind: type[Any] = MixturePrior if target == "joint" else KernelPrior
     prior = described(content.plain("prior"), {kind.__name__: kind})
     if not isinstance(prior, kind):
-        raise content.wrong("prior", "a prior of kernels")
+        raise content.wrong("prior", "a prior of components")
     weight_prior = 1.0 if schema == 1 else content.number("weight_prior", LEAST_SHAPE)
     subsets = Constrained.of(
         design,

@@ -44,8 +44,9 @@ class MixtureClassifier(OverSpace):
         Response: labels (text, categories, booleans or whole numbers), missing where a row has none.
     exog : DataFrame or array_like, shape (n, p)
         Inputs, numbers or booleans, one a column; NaN where missing.
-    components : int or sequence of int, default 3
-        Number D of kernels. Several are compared in ``fit`` by the log score of rows held out.
+    components : int or sequence of int, optional
+        Number D of components; None is 3, or the number of classes if that is larger. Several are compared in
+        ``fit`` by the log score of rows held out.
     target : {"labels", "joint"}
         ``"labels"`` is the posterior given the inputs: inputs are selected if they tell classes apart. Rows
         without a label say nothing and are left out. ``"joint"`` is that of a model of labels and inputs, in
@@ -89,7 +90,7 @@ class MixtureClassifier(OverSpace):
     data : InputRows
         The rows that are used.
     components : tuple of int
-        Numbers of kernels.
+        Numbers of components.
     space : ModelSpace
         Subsets, their prior and their constraints.
     left_out : tuple of str
@@ -101,7 +102,7 @@ class MixtureClassifier(OverSpace):
         If there are fewer than two classes, an input is no number, all are constant, all labels are missing
         without `classes`, or values are infinite.
     ParameterError
-        If a parameter is out of range, or there are more kernels than rows.
+        If a parameter is out of range, or there are more components than rows.
     UnknownNameError
         If `always` or `costs` name what is not there.
 
@@ -130,7 +131,7 @@ class MixtureClassifier(OverSpace):
     >>> pima = rj.datasets.pima().data.query("split == 'train'")
     >>> model = rj.MixtureClassifier(pima["type"], pima[["npreg", "glu", "bmi", "age"]])
     >>> model
-    <MixtureClassifier type from arrays: 200 rows, 2 classes, 4 inputs, 3 kernels>
+    <MixtureClassifier type from arrays: 200 rows, 2 classes, 4 inputs, 3 components>
     """
 
     title: ClassVar[str] = "Mixture classifier"
@@ -140,7 +141,7 @@ class MixtureClassifier(OverSpace):
         endog: ArrayLike | pd.Series,
         exog: pd.DataFrame | ArrayLike,
         *,
-        components: int | Sequence[int] = 3,
+        components: int | Sequence[int] | None = None,
         target: str = "labels",
         background: str | None = "gaussian",
         model_prior: ModelPrior | None = None,
@@ -178,7 +179,7 @@ class MixtureClassifier(OverSpace):
         formula: str,
         data: TableLike,
         *,
-        components: int | Sequence[int] = 3,
+        components: int | Sequence[int] | None = None,
         target: str = "labels",
         background: str | None = "gaussian",
         model_prior: ModelPrior | None = None,
@@ -226,7 +227,7 @@ class MixtureClassifier(OverSpace):
         >>> import pyrjsel as rj
         >>> pima = rj.datasets.pima().data.query("split == 'train'")
         >>> rj.mixture_classifier("type ~ npreg + glu + bmi + age", pima, components=[2, 3])
-        <MixtureClassifier 'type ~ npreg + glu + bmi + age': 200 rows, 2 classes, 4 inputs, 2 or 3 kernels>
+        <MixtureClassifier 'type ~ npreg + glu + bmi + age': 200 rows, 2 classes, 4 inputs, 2 or 3 components>
         """
         data = as_pandas(data)
         design, rows = InputDesign.from_formula(
@@ -472,7 +473,7 @@ class MixtureClassifier(OverSpace):
         several = " or ".join(str(count) for count in self.components)
         return (
             f"<{type(self).__name__} {formula}: {self.nobs} rows, {len(self.classes)} classes, "
-            f"{counted(len(self.term_names), 'input')}, {several} kernels>"
+            f"{counted(len(self.term_names), 'input')}, {several} components>"
         )
 
 

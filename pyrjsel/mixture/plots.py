@@ -15,10 +15,10 @@ from pyrjsel.mixture.protocols import MixtureModel
 from pyrjsel.report import Ellipses, plot_plane
 
 
-def plot_kernels(
+def plot_components(
     model: MixtureModel, posterior: MixturePosterior, inputs: Sequence[str] | None, ax: Any, draws: int
 ) -> Any:
-    """Plot rows and kernels in the plane of two inputs."""
+    """Plot rows and components in the plane of two inputs."""
     check_int(draws, "draws", low=1)
     if inputs is None:
         if len(model.term_names) < 2:

@@ -16,7 +16,7 @@ from pyrjsel._typing import FloatArray, IntArray
 from pyrjsel._validate import check_int, unknown_name
 from pyrjsel.design import AbsentRows
 from pyrjsel.design.frame import Level
-from pyrjsel.mixture.plots import plot_kernels
+from pyrjsel.mixture.plots import plot_components
 from pyrjsel.mixture.posterior import MixturePosterior, SubsetDraws
 from pyrjsel.mixture.prediction import class_densities, class_probabilities, places_of
 from pyrjsel.mixture.protocols import MixtureModel
@@ -52,11 +52,11 @@ In every file are the ranges of the inputs and, where the last draw of each chai
 Go on until inclusion probabilities have Monte Carlo errors of at most this; None is what was
 asked for in the fit, or 0.01.""",
     "not in one run": """\
-Numbers of kernels are not compared again. After an interrupted run that was planned for more
+Numbers of components are not compared again. After an interrupted run that was planned for more
 draws, kernels are of as few draws as it had kept.""",
     "without chains": "",
     "variables": """\
-``posterior`` with ``included`` (0 or 1, by term), ``size``, ``occupied`` (kernels with rows) and
+``posterior`` with ``included`` (0 or 1, by term), ``size``, ``occupied`` (components in use) and
 ``class_probability`` (by class); ``sample_stats`` with ``lp`` and ``log_lik``;
 ``observed_data`` with the positions of the labels among the classes, -1 where missing, if the
 rows are there. Of long runs these are the draws whose class probabilities are kept, one of
@@ -80,9 +80,9 @@ class MixtureResults(ModelSpaceResults[MixtureModel]):
     posterior : MixturePosterior
         Draws, their errors, and the parameters of ``fit``.
     components : int
-        Number of kernels.
+        Number of components.
     comparison : DataFrame or None
-        Scores by number of kernels, where several were compared.
+        Scores by number of components, where several were compared.
     description : Description, optional
         What the summary says beside its tables, where it cannot be said without the rows of the fit.
 
@@ -91,7 +91,7 @@ class MixtureResults(ModelSpaceResults[MixtureModel]):
     sampler : str
         The sampler, ``"rjmcmc"``.
     components : int
-        Number of kernels; of several the one of the largest log score.
+        Number of components; of several the one of the largest log score.
 
     Examples
     --------
@@ -141,7 +141,9 @@ class MixtureResults(ModelSpaceResults[MixtureModel]):
         found = super()._tables(top)
         if self._comparison is not None:
             formats = dict.fromkeys(self._comparison.columns, "fixed3")
-            found.append(("Numbers of kernels by the log score of rows held out", self.comparison, formats))
+            found.append(
+                ("Numbers of components by the log score of rows held out", self.comparison, formats)
+            )
         return found
 
     def _content(self, with_rows: bool | None) -> Plain:
@@ -204,7 +206,7 @@ class MixtureResults(ModelSpaceResults[MixtureModel]):
 
     @property
     def comparison(self) -> pd.DataFrame:
-        """Held-out scores by number of kernels, over the rows with labels.
+        """Held-out scores by number of components, over the rows with labels.
 
         Columns ``log_score`` (mean over rows of the log probability of their class; the largest is fitted)
         and its standard error ``se``; ``difference`` from the largest and ``difference_se``, paired by row;
@@ -213,11 +215,11 @@ class MixtureResults(ModelSpaceResults[MixtureModel]):
         Raises
         ------
         NotAvailableError
-            If there was one number of kernels only.
+            If there was only one number of components.
         """
         if self._comparison is None:
             raise NotAvailableError(
-                "One number of kernels was fitted: components=[2, 3, 5] compares several."
+                "One number of components was fitted: components=[2, 3, 5] compares several."
             )
         return own_copy(self._comparison)
 
@@ -233,7 +235,7 @@ class MixtureResults(ModelSpaceResults[MixtureModel]):
 
     @kept_property
     def draws(self) -> SubsetDraws:
-        """The draws of all chains: subsets, log posterior, log likelihood, kernels with rows."""
+        """The draws of all chains: subsets, log posterior, log likelihood, components in use."""
         posterior = self.posterior
         return SubsetDraws(
             posterior.index,
@@ -445,7 +447,7 @@ class MixtureResults(ModelSpaceResults[MixtureModel]):
     # ------------------------------------------------------------------ plots
 
     def plot_trace(self, ax: Any = None) -> Any:
-        """Plot the draws of size, cost, log posterior and the number of kernels that have rows.
+        """Plot the draws of size, cost, log posterior and the number of components in use.
 
         Parameters
         ----------
@@ -469,11 +471,11 @@ class MixtureResults(ModelSpaceResults[MixtureModel]):
         panels: dict[str, Any] = {"Size (inputs)": draws.size}
         if self.model._priced:
             panels["Cost"] = draws.cost
-        panels |= {"Log posterior": draws.log_posterior, "Kernels with rows": draws.occupied}
+        panels |= {"Log posterior": draws.log_posterior, "Components in use": draws.occupied}
         return plot_trace(panels, continuous=["Log posterior"], ax=ax)
 
-    def plot_kernels(self, inputs: Sequence[str] | None = None, ax: Any = None, *, draws: int = 30) -> Any:
-        """Plot rows and kernels in the plane of two inputs.
+    def plot_components(self, inputs: Sequence[str] | None = None, ax: Any = None, *, draws: int = 30) -> Any:
+        """Plot rows and components in the plane of two inputs.
 
         Parameters
         ----------
@@ -482,14 +484,14 @@ class MixtureResults(ModelSpaceResults[MixtureModel]):
         ax : matplotlib Axes, optional
             Where to draw; a new figure by default.
         draws : int, default 30
-            Draws whose kernels are shown, evenly spaced among those that have both inputs selected.
+            Draws whose components are shown, evenly spaced among those that have both inputs selected.
 
         Returns
         -------
         matplotlib Axes
-            The axes: rows as points, coloured by class (grey without a label), and each kernel of each draw
-            as an ellipse of one standard deviation, the stronger the more rows it is for, in the colour of
-            the class that it is most probably for. How kernels are numbered does not matter.
+            The axes: rows as points, coloured by class (grey without a label), and each component of each
+            draw as an ellipse of one standard deviation, the stronger the more rows it is for, in the colour
+            of its most probable class. The numbering of components does not matter.
 
         Raises
         ------
@@ -500,7 +502,7 @@ class MixtureResults(ModelSpaceResults[MixtureModel]):
         ParameterError
             If `inputs` are not two, there is one input only, or `draws` or `ax` is not valid.
         """
-        return plot_kernels(self.model, self.posterior, inputs, ax, draws)
+        return plot_components(self.model, self.posterior, inputs, ax, draws)
 
     def plot_calibration(
         self,
@@ -543,7 +545,7 @@ class MixtureResults(ModelSpaceResults[MixtureModel]):
         chains, draws = self.posterior.index.shape
         best = " + ".join(self.model.space.terms_of(self.posterior.packed[0])) or "(no inputs)"
         return (
-            f"<MixtureResults: {chains} x {draws} draws, {self.components} kernels, best subset {best}, "
+            f"<MixtureResults: {chains} x {draws} draws, {self.components} components, best subset {best}, "
             f"posterior {self.posterior.probability[0]:.3f}>"
         )
 

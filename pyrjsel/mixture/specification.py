@@ -33,7 +33,7 @@ WEIGHT_PRIOR = {"labels": 0.2, "joint": 1.0}
 class Choices:
     """Parameters of :class:`MixtureClassifier`, as they were given."""
 
-    components: int | Sequence[int]
+    components: int | Sequence[int] | None
     target: str
     background: str | None
     model_prior: ModelPrior | None
@@ -155,7 +155,7 @@ def specify(choices: Choices, design: InputDesign, rows: InputRows, known: tuple
     design, data, left_out = observed(design, rows)
     if isinstance(prior, MixturePrior):
         prior.surplus(len(design.names))
-    components = check_components(choices.components, data.n)
+    components = check_components(choices.components, data.n, len(design.classes))
     if background is None and target == "joint":
         warn(
             "Without a background subsets of different size are compared by densities in the units of "

@@ -15,6 +15,10 @@ from pyrjsel.mixture.priors import KernelPrior, MixturePrior
 from pyrjsel.mixture.problem import BACKGROUNDS
 from pyrjsel.mixture.scaling import constant
 
+# Default number of components, unless there are more classes: with fewer, some classes can only be told apart
+# by the tails of components.
+LEAST_KERNELS = 3
+
 
 def observed(design: InputDesign, rows: InputRows) -> tuple[InputDesign, InputRows, tuple[str, ...]]:
     """Return design and rows without constant inputs and rows that have no input, and the former.
@@ -103,14 +107,16 @@ def check_prior(value: Any, target: str) -> KernelPrior | MixturePrior:
     return kind() if value is None else value
 
 
-def check_components(value: int | Sequence[int], rows: int) -> tuple[int, ...]:
-    """Return numbers of kernels, each at most that of rows, or raise :class:`ParameterError`."""
+def check_components(value: int | Sequence[int] | None, rows: int, classes: int) -> tuple[int, ...]:
+    """Return numbers of components, each at most that of rows, or raise :class:`ParameterError`."""
+    if value is None:
+        value = max(LEAST_KERNELS, classes)
     if isinstance(value, Integral) or not isinstance(value, (Sequence, np.ndarray)) or isinstance(value, str):
         counts = [check_int(value, "components", low=1)]
     else:
         counts = [check_int(each, "components", low=1) for each in value]
         if not counts or len(set(counts)) < len(counts):
-            raise bad_value("components", "a number of kernels, or several different ones", value)
+            raise bad_value("components", "a number of components, or several different ones", value)
     if max(counts) > rows:
         raise ParameterError(
             f"The 'components' parameter of {called()} must be at most the number of rows, {rows}. "

@@ -298,8 +298,8 @@ cdef double draw_cauchy(double s, double a, double b, bitgen_t* rng, double* res
     """Draw the part with scale a of the sum s, whose rest has scale b, by rejection sampling.
 
     With u = x^2 + a^2 and v = (s - x)^2 + b^2, 1 / (u v) = (1 / u + 1 / v) / (u + v), and u + v is at least
-    s^2 / 2 + a^2 + b^2: draws from the mixture of the two Cauchy distributions have an acceptance probability
-    of at least one half.
+    s^2 / 2 + a^2 + b^2: draws from the mixture of the two Cauchy distributions are accepted with probability
+    (s^2 / 2 + a^2 + b^2) / (u + v), on average (s^2 / 2 + a^2 + b^2) / (s^2 + (a + b)^2) >= 1 / 2.
     """
     cdef double x, y, unit, least
     if a == 0.0 or b == 0.0:

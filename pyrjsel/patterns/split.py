@@ -107,7 +107,7 @@ def split_cauchy(
     method : {"inversion", "rejection"}, default "inversion"
         Inversion of the distribution function, with one uniform number per draw (see
         :func:`split_cauchy_ppf`), or rejection sampling from a mixture of the two Cauchy distributions, with
-        acceptance probability of at least one half. Both are exact; rejection is faster.
+        acceptance rate of at least one half. Both are exact; rejection is faster.
 
     Returns
     -------

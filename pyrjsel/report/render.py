@@ -4,6 +4,7 @@ import html
 import textwrap
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import groupby, zip_longest
 from typing import Any
 
 import pandas as pd
@@ -362,20 +363,26 @@ def _text_lines(grid: _Grid, width: int) -> list[str]:
 
 
 def _info_lines(info: list[tuple[str, str]], width: int) -> list[str]:
-    """Return the facts, two per line if they are short."""
+    """Return the facts in order: short ones in two columns, each long one on lines of its own."""
     room = (width - 4) // 2
-    short = [(label, value) for label, value in info if len(label) + len(value) + 3 <= room]
-    long = [pair for pair in info if pair not in short]
     lines = []
-    for label, value in long:
-        lines += textwrap.wrap(value, width, initial_indent=f"{label}:  ", subsequent_indent="    ")
-    half = (len(short) + 1) // 2 if len(short) > 3 else len(short)
-    left, right = _pairs(short[:half]), _pairs(short[half:])
-    across = max((len(cell) for cell in left), default=0)
-    for row, cell in enumerate(left):
-        other = right[row] if row < len(right) else ""
-        lines.append(f"{cell.ljust(across)}    {other}".rstrip())
+    for short, facts in groupby(info, lambda fact: len(fact[0]) + len(fact[1]) + 3 <= room):
+        if short:
+            lines += _two_columns(list(facts))
+            continue
+        for label, value in facts:
+            lines += textwrap.wrap(value, width, initial_indent=f"{label}:  ", subsequent_indent="    ")
     return lines
+
+
+def _two_columns(info: list[tuple[str, str]]) -> list[str]:
+    """Return facts in two columns, or in one if they are at most three."""
+    half = (len(info) + 1) // 2 if len(info) > 3 else len(info)
+    left, right = _pairs(info[:half]), _pairs(info[half:])
+    across = max(len(cell) for cell in left)
+    return [
+        f"{cell.ljust(across)}    {other}".rstrip() for cell, other in zip_longest(left, right, fillvalue="")
+    ]
 
 
 def _pairs(info: list[tuple[str, str]]) -> list[str]:

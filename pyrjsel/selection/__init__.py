@@ -10,6 +10,7 @@ from pyrjsel.selection.priors.criteria import AIC, BIC, EmpiricalBayes
 from pyrjsel.selection.priors.g_mixtures import HyperG, HyperGN, ZellnerSiow
 from pyrjsel.selection.priors.spike_slab import SpikeSlab
 from pyrjsel.selection.results.results import SelectionResults
+from pyrjsel.selection.results.single import SingleModelResults
 from pyrjsel.selection.studies.compare_samplers import compare_samplers
 from pyrjsel.selection.studies.cross_validation import CrossValidation
 from pyrjsel.selection.studies.sensitivity import SensitivityResults
@@ -34,6 +35,7 @@ __all__ = [
     "Robust",
     "SelectionResults",
     "SensitivityResults",
+    "SingleModelResults",
     "SpikeSlab",
     "ZellnerSiow",
     "cloglog",

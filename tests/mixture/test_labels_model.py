@@ -102,6 +102,16 @@ def test_several_numbers_of_kernels_are_compared(frame):
     assert scores[3] > scores[1] + 0.2
 
 
+@pytest.mark.parametrize("target", ["labels", "joint"])
+def test_there_is_a_kernel_for_each_class(target):
+    x = np.repeat(np.arange(5.0), 12) + np.random.default_rng(3).normal(0, 0.1, 60)
+    labels = np.repeat(list("abcde"), 12)
+    model = rj.MixtureClassifier(labels, x, target=target)
+    assert model.components == (5,)
+    assert fit(model).score().loc["error_rate", "value"] < 0.1
+    assert rj.MixtureClassifier(labels[:24], x[:24], target=target).components == (3,)
+
+
 def test_probabilities_approach_one_with_a_small_weight_prior():
     rng = np.random.default_rng(1)
     x = np.concatenate([rng.normal(-5, 0.5, 40), rng.normal(5, 0.5, 40)])

@@ -48,7 +48,7 @@ def test_formula_and_arrays_make_the_same_model(frame):
     assert one.z.min() == -0.5
     assert one.z.max() == 0.5
     pd.testing.assert_frame_equal(fit(one).predict(), fit(other).predict())
-    assert repr(one) == ("<MixtureClassifier 'y ~ x1 + x2 + x3': 40 rows, 2 classes, 3 inputs, 3 kernels>")
+    assert repr(one) == ("<MixtureClassifier 'y ~ x1 + x2 + x3': 40 rows, 2 classes, 3 inputs, 3 components>")
     assert one.count_models() == 8
     assert rj.MixtureClassifier([0, 1, 0, 1], np.arange(8.0).reshape(4, 2)).term_names == ("x1", "x2")
 
@@ -152,7 +152,7 @@ def test_data_that_are_refused(change, error, match, frame):
     [
         ({"components": 0}, rj.ParameterError, r"'components' .* int in \[1, inf\). Got 0"),
         ({"components": 41}, rj.ParameterError, "at most the number of rows, 40. Got 41"),
-        ({"components": []}, rj.ParameterError, "a number of kernels, or several"),
+        ({"components": []}, rj.ParameterError, "a number of components, or several"),
         ({"components": [2, 2]}, rj.ParameterError, "several different ones"),
         ({"components": "3"}, rj.ParameterError, "'components'"),
         ({"components": 2.5}, rj.ParameterError, "'components'"),
@@ -248,7 +248,7 @@ def test_numbers_of_kernels_are_compared(frame):
     assert table.loc[2, "difference"] == 0
     assert table.loc[1, "difference"] == pytest.approx(table["log_score"][1] - table["log_score"][2])
     assert (table["se"] > 0).all()
-    assert "Numbers of kernels by the log score" in str(results.summary())
+    assert "Numbers of components by the log score" in str(results.summary())
     with pytest.raises(rj.NotAvailableError, match="compares several"):
         _ = fit(make(frame)).comparison
     with pytest.raises(rj.ParameterError, match="'folds'"):

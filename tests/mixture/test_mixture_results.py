@@ -185,7 +185,7 @@ def test_nothing_depends_on_how_kernels_are_numbered(pima):
     pd.testing.assert_frame_equal(other.inclusion, results.inclusion)
     pd.testing.assert_frame_equal(other.score(test), results.score(test), rtol=1e-12)
     assert str(other.summary()) == str(results.summary())
-    rings = [sorted(map(tuple, rings_of(one.plot_kernels(["glu", "bmi"])))) for one in (results, other)]
+    rings = [sorted(map(tuple, rings_of(one.plot_components(["glu", "bmi"])))) for one in (results, other)]
     np.testing.assert_allclose(*rings, rtol=1e-12)
     close_all()
 
@@ -284,24 +284,24 @@ def test_plots(pima, three):
     assert results.plot_inclusion().get_xlabel() == "Inclusion probability"
     assert "Cumulative" in results.plot_models(top=3).get_xlabel()
     axes = results.plot_trace()
-    assert [ax.get_ylabel() for ax in axes[:, 0]] == ["Size (inputs)", "Log posterior", "Kernels with rows"]
+    assert [ax.get_ylabel() for ax in axes[:, 0]] == ["Size (inputs)", "Log posterior", "Components in use"]
     ax = results.plot_calibration(test)
     assert ax.get_xlabel() == "Predicted probability of Yes"
     assert "most probable class" in three[0].plot_calibration().get_xlabel()
-    ax = results.plot_kernels(["glu", "bmi"], draws=5)
+    ax = results.plot_components(["glu", "bmi"], draws=5)
     assert (ax.get_xlabel(), ax.get_ylabel()) == ("glu", "bmi")
     assert len(rings_of(ax)) == 5 * 3
-    ax = three[0].plot_kernels()
+    ax = three[0].plot_components()
     assert {text.get_text() for text in ax.get_legend().get_texts()} == {"0", "1", "2", "no label"}
     _, ax = mpl.pyplot.subplots()
-    assert three[0].plot_kernels(ax=ax) is ax
+    assert three[0].plot_components(ax=ax) is ax
     close_all()
 
 
 def test_kernels_are_where_they_are(three):
     results = three[0]
     posterior, scaling = results.posterior, results.model.scaling
-    ax = results.plot_kernels(["b", "a"], draws=10_000)
+    ax = results.plot_components(["b", "a"], draws=10_000)
     mean = posterior.mean.reshape(-1, 2)[:, ::-1]
     known = ~np.isnan(mean).any(axis=1)
     unit = scaling.spread[::-1]
@@ -318,16 +318,16 @@ def test_kernels_are_where_they_are(three):
 def test_plots_that_cannot_be_made(pima, three):
     results = pima[0]
     with pytest.raises(rj.ParameterError, match="the names of two inputs"):
-        results.plot_kernels(["glu"])
+        results.plot_components(["glu"])
     with pytest.raises(rj.UnknownNameError, match="'glue'"):
-        results.plot_kernels(["glu", "glue"])
+        results.plot_components(["glu", "glue"])
     with pytest.raises(rj.ParameterError, match="'draws'"):
-        results.plot_kernels(draws=0)
+        results.plot_components(draws=0)
     with pytest.raises(rj.ParameterError, match="'ax'"):
-        results.plot_kernels(ax=3)
+        results.plot_components(ax=3)
     alone = fit(rj.mixture_classifier("y ~ a", three[1], target="joint"), draws=20)
     with pytest.raises(rj.ParameterError, match="needs two inputs"):
-        alone.plot_kernels()
+        alone.plot_components()
 
 
 def test_costs_have_a_trace(three):

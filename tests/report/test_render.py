@@ -139,6 +139,20 @@ def test_text_keeps_all_terms_whole_and_in_their_column(report):
     assert not any(cell.startswith("+") for cell in cells)
 
 
+def test_long_facts_keep_their_place():
+    facts = [("Response", "y"), ("Rows", "9"), ("Prior", "long " * 21 + "end")]
+    facts += [("Sampler", "gibbs"), ("Chains", "4"), ("Size", "2.5"), ("Time", "1 s")]
+    lines = Report("T", facts, []).as_text().split("\n")[2:-1]
+    assert lines == [
+        "Response:  y",
+        "Rows:      9",
+        "Prior:  " + "long " * 17 + "long",
+        "    long long long end",
+        "Sampler:  gibbs    Size:  2.5",
+        "Chains:   4        Time:  1 s",
+    ]
+
+
 def test_columns_without_any_value_are_not_shown(report):
     assert "log marg" not in report.as_text()
     assert "ESS" in report.as_text()

@@ -257,7 +257,7 @@ PLOTS_OF_ROWS = {
     "patterns": (),
     "selection": ("plot_check",),
     "kernel": ("plot_fit",),
-    "mixture": ("plot_calibration", "plot_kernels"),
+    "mixture": ("plot_calibration", "plot_components"),
 }
 
 

@@ -53,8 +53,9 @@ class Predictive(PosteriorTables):
         ----------
         new : DataFrame, optional
             Data with the variables of the formula; None means the training data.
-        which : {"bma", "hpm", "mpm"}
-            Average over all models, highest-probability model, or median probability model.
+        which : {"bma", "hpm", "mpm", "bpm"}
+            Average over all models, highest-probability model, median probability model, or best predictive
+            model, as for :meth:`best`.
         draws : int, default 4000
             Number of posterior draws of the coefficients. After sampling they are the kept draws, thinned to
             fewer than twice this number; there may be fewer.
@@ -106,8 +107,9 @@ class Predictive(PosteriorTables):
         ----------
         new : DataFrame, optional
             Data with the variables of the formula; None means the training data.
-        which : {"bma", "hpm", "mpm"}
-            Average over all models, highest-probability model, or median probability model.
+        which : {"bma", "hpm", "mpm", "bpm"}
+            Average over all models, highest-probability model, median probability model, or best predictive
+            model, as for :meth:`best`.
         draws : int, default 4000
             Number of posterior draws of the coefficients for the average of a logistic or Poisson model, as
             for :meth:`get_prediction`, which gives the error. Linear models need none.
@@ -138,9 +140,10 @@ class Predictive(PosteriorTables):
     ) -> tuple[Prediction, dict[str, FloatArray]]:
         """Return predictions for rows, with offset and weights as needed, see prediction_rows."""
         check_choice(which, "which", WHICH)
+        gamma = None if which == "bma" else self._model(which)
         draws = check_int(draws, "draws", low=1, high=MOST_DRAWS)
         x, extras, index = prediction_rows(self.model, new, given)
-        found = self._predict_at(x, extras["offset"], index, which, draws=draws, spread=spread)
+        found = self._predict_at(x, extras["offset"], index, gamma, draws=draws, spread=spread)
         return found, extras
 
     def _predict_at(
@@ -148,17 +151,16 @@ class Predictive(PosteriorTables):
         x: FloatArray,
         offset: FloatArray,
         index: pd.Index,
-        which: str,
+        gamma: ByteArray | None,
         *,
         draws: int | None = None,
         spread: bool = True,
     ) -> Prediction:
-        """Return predictions for columns of the design (rows, D).
+        """Return predictions for columns of the design (rows, D), by one model (J,), or by all if None.
 
         Without `spread` they have means only, and draws only if the means need them.
         """
         results = self
-        gamma = None if which == "bma" else results._model(which)
         family, name = results.model.regression.family, results.model.design.response
         means = self._mean_coefficients(gamma) if family.link == "identity" else None
         if spread or means is None:
@@ -206,8 +208,9 @@ class Predictive(PosteriorTables):
         ----------
         new : DataFrame, optional
             Data with the variables of the formula; None means the training data.
-        which : {"bma", "hpm", "mpm"}
-            Average over all models, highest-probability model, or median probability model.
+        which : {"bma", "hpm", "mpm", "bpm"}
+            Average over all models, highest-probability model, median probability model, or best predictive
+            model, as for :meth:`best`.
         draws : int, default 1000
             Responses per row. Those of the same draw share the model, its coefficients and sigma^2.
         rng : None, int, SeedSequence or Generator

@@ -13,10 +13,11 @@ from scipy.special import logsumexp
 
 from pyrjsel._called import called
 from pyrjsel._errors import DataError, NotAvailableError
-from pyrjsel._typing import FloatArray
+from pyrjsel._typing import ByteArray, FloatArray
 from pyrjsel._validate import check_real
 from pyrjsel.design import DesignData
 from pyrjsel.families import Family, Values
+from pyrjsel.selection.evidence.gaussian import SingleModels
 from pyrjsel.selection.evidence.laplace import resample
 from pyrjsel.selection.posterior import Posterior
 from pyrjsel.selection.protocols import SelectionModel, SingleModel
@@ -25,7 +26,7 @@ from pyrjsel.selection.regression.summed_rows import SummedRows
 # Default number of coefficient vectors for predictions and intervals.
 PREDICTION_DRAWS = 4000
 # Predictors: the average over all models, or a single model.
-WHICH = ("bma", "hpm", "mpm")
+WHICH = ("bma", "hpm", "mpm", "bpm")
 # Default offset and weight.
 ABSENT = {"offset": 0.0, "weights": 1.0}
 # Numbers in a block of rows times draws: for simulation, and for repeated passes, which should fit in a
@@ -55,6 +56,30 @@ def averaged_draws(
     coefficients = single.regression.to_raw(np.concatenate([drawn for drawn, _ in parts]))
     values = [nuisance for _, nuisance in parts]
     return coefficients, {name: np.concatenate([each[name] for each in values]) for name in values[0]}
+
+
+def moments_of(
+    single: SingleModel, gamma: ByteArray, *, quick: bool = False
+) -> tuple[FloatArray, FloatArray, FloatArray]:
+    """Return means, standard deviations and probabilities of positive signs, (D + 1,), of one model.
+
+    In units of the design's columns; means of columns outside the model are 0. `quick` are those of Laplace's
+    approximation, if others have a Monte Carlo error.
+    """
+    regression = single.regression
+    mean, square, positive = np.zeros((3, regression.n_columns))
+    if isinstance(single, SingleModels):
+        found = single.moments(gamma)
+        mean[found.columns], square[found.columns] = found.mean, found.square
+        positive[found.columns] = found.positive
+    else:
+        # Twice as many draws as for predictions: errors of 1 % of a standard deviation.
+        integral = single.approximate(gamma) if quick else single.integrate(gamma, pairs=PREDICTION_DRAWS)
+        scale = np.concatenate([[1.0], regression.scale])[integral.columns]
+        mean[integral.columns] = integral.moments[0] / scale
+        square[integral.columns] = integral.moments[1] / scale**2
+        positive[integral.columns] = integral.moments[2]
+    return mean, np.sqrt(np.maximum(square - mean**2, 0.0)), positive
 
 
 def linear_mean(x: FloatArray, offset: FloatArray, means: FloatArray) -> FloatArray:

@@ -6,19 +6,24 @@ from collections.abc import Sequence
 from functools import partial
 from typing import Any, Self
 
+import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike
 
-from pyrjsel._validate import bad_value, check_bool
+from pyrjsel._errors import ParameterError
+from pyrjsel._typing import ByteArray
+from pyrjsel._validate import bad_value, check_bool, check_int, unknown_name
 from pyrjsel.report import plot_sizes, to_arviz
 from pyrjsel.results import Description, RecordedRun
 from pyrjsel.selection.protocols import SelectionModel
 from pyrjsel.selection.results.frontier import draw_frontier, frontier_table
 from pyrjsel.selection.results.plots import plot_columns, plot_draws
 from pyrjsel.selection.results.posterior_predictive import Predictive
+from pyrjsel.selection.results.prediction import WHICH
 from pyrjsel.selection.results.sampled import arviz_groups, recorded_run
 from pyrjsel.selection.results.saving import KIND, SCHEMA, content_of
 from pyrjsel.selection.results.screening import screened
+from pyrjsel.selection.results.single import SingleModelResults
 from pyrjsel.selection.results.summary import describe
 from pyrjsel.storage import Plain
 
@@ -149,6 +154,62 @@ class SelectionResults(Predictive):
         if not isinstance(others, Sequence) or not all(isinstance(run, SelectionResults) for run in others):
             raise bad_value("others", "a sequence of SelectionResults", others)
         return screened((self, *others), threshold)
+
+    def single_model(self, which: int | str | Sequence[str] = "hpm") -> SingleModelResults:
+        """Return the results of one model: its coefficients, intervals, fitted values and residuals.
+
+        Parameters
+        ----------
+        which : int, str or sequence of str
+            The rank in the table `models`, from 1; ``"hpm"``, ``"mpm"`` or ``"bpm"``, as for :meth:`best`; or
+            the terms of the model, which need not be among those visited.
+
+        Returns
+        -------
+        SingleModelResults
+            The model, as if it had been the only one.
+
+        Raises
+        ------
+        ParameterError
+            If `which` is none of these, or the model violates a constraint.
+        UnknownNameError
+            If a term is unknown.
+        DataError
+            If the model has no coefficient prior, since its columns are linearly dependent.
+
+        Examples
+        --------
+        >>> import pyrjsel as rj
+        >>> births = rj.datasets.birthwt().data
+        >>> results = rj.linear("bwt ~ lwt + smoke + ht", births).fit()
+        >>> results.single_model(1)
+        <SingleModelResults: lwt + smoke + ht>
+        >>> round(results.single_model(["smoke"]).rsquared, 3)
+        0.036
+        """
+        return SingleModelResults(self, self._asked(which))
+
+    def _asked(self, which: int | str | Sequence[str]) -> ByteArray:
+        """Return the model (J,) that a user means."""
+        if isinstance(which, str) and which in WHICH[1:]:
+            return self._model(which)
+        space = self.model.space
+        if isinstance(which, (int, np.integer)) and not isinstance(which, bool):
+            rank = check_int(which, "which", low=1, high=len(self.posterior.packed))
+            return np.asarray(self.posterior.packed[rank - 1])
+        if isinstance(which, str) or not isinstance(which, Sequence):
+            must = "a rank, 'hpm', 'mpm', 'bpm', or the terms of a model"
+            raise bad_value("which", must, which)
+        gamma = np.zeros(space.n_terms, dtype=np.uint8)
+        for term in which:
+            if term not in space.names:
+                raise unknown_name(term, "term", space.names, "in 'which'")
+            gamma[space.names.index(term)] = 1
+        reason = space.why_infeasible(gamma)
+        if reason is not None:
+            raise ParameterError(f"The model {', '.join(which) or 'without terms'} is not allowed: {reason}")
+        return gamma
 
     # ------------------------------------------------------------------ summary, files, more draws
 

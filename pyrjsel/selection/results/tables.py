@@ -11,7 +11,7 @@ import pandas as pd
 from pyrjsel._errors import NotAvailableError, PyrjselWarning
 from pyrjsel._once import kept_property
 from pyrjsel._typing import ByteArray, FloatArray, IntArray
-from pyrjsel._validate import check_choice, check_real
+from pyrjsel._validate import check_choice
 from pyrjsel._warnings import warn
 from pyrjsel.families import Values
 from pyrjsel.model_space import PriorInclusion, PriorSizes, prior_inclusion_of, sizes_of
@@ -27,13 +27,20 @@ from pyrjsel.runtime import FitSettings
 from pyrjsel.selection.posterior import Draws, Posterior
 from pyrjsel.selection.protocols import SelectionModel, SingleModel
 from pyrjsel.selection.regression.validation import INTERCEPT
+from pyrjsel.selection.results.intervals import interval_table
 from pyrjsel.selection.results.model_checks import (
     Dispersion,
     Separated,
     look_for_dispersion,
     look_for_separation,
 )
-from pyrjsel.selection.results.prediction import PREDICTION_DRAWS, WHICH, averaged_draws
+from pyrjsel.selection.results.prediction import (
+    PREDICTION_DRAWS,
+    WHICH,
+    averaged_draws,
+    moments_of,
+    rows_of_fit,
+)
 
 
 @dataclass(frozen=True, eq=False)
@@ -221,13 +228,16 @@ class PosteriorTables(ModelSpaceResults[SelectionModel]):
         """Model-averaged posterior standard deviations, by column of the design."""
         return pd.Series(self.posterior.moments.sd.copy(), index=self._column_names, name="sd")
 
-    def conf_int(self, alpha: float = 0.05) -> pd.DataFrame:
-        """Return equal-tailed posterior intervals of the model-averaged coefficients.
+    def conf_int(self, alpha: float = 0.05, *, kind: str = "equal-tailed") -> pd.DataFrame:
+        """Return posterior intervals of the model-averaged coefficients.
 
         Parameters
         ----------
         alpha : float, default 0.05
             One minus the probability of the intervals.
+        kind : {"equal-tailed", "highest-density"}
+            Quantiles, or the shortest interval; that is the point 0 alone for a column that is left out with
+            at least the probability of the interval.
 
         Returns
         -------
@@ -237,18 +247,16 @@ class PosteriorTables(ModelSpaceResults[SelectionModel]):
         Raises
         ------
         ParameterError
-            If `alpha` is not in (0, 1).
+            If `alpha` is not in (0, 1), or `kind` is not one of the two.
 
         Notes
         -----
-        Ends are quantiles of draws: of 4,000 independent draws after enumeration, and of fewer than 8,000
+        Ends are those of draws: of 4,000 independent draws after enumeration, and of fewer than 8,000
         kept draws after sampling. With 4,000 draws, the end of a 95 % interval has a Monte Carlo standard
         error of 0.04 standard deviations for a normal posterior, and of up to 0.2 if tails are heavy or the
         end lies between the point mass at zero and the other values.
         """
-        alpha = check_real(alpha, "alpha", low=0, high=1, open_low=True, open_high=True)
-        ends = np.quantile(self._averaged[0], [alpha / 2, 1 - alpha / 2], axis=0)
-        return pd.DataFrame(ends.T, index=self._column_names)
+        return interval_table(self._averaged[0], alpha, kind, self._column_names)
 
     @property
     @kept_table
@@ -360,9 +368,28 @@ class PosteriorTables(ModelSpaceResults[SelectionModel]):
         """Reason why the median probability model cannot be used, or None."""
         return self._median[1]
 
+    @kept_property
+    def _best_predictive(self) -> ByteArray:
+        """The model of the table whose linear predictors are nearest to their averages over all models."""
+        posterior, data = self.posterior, rows_of_fit(self.model)
+        weights = data.extras.get("weights", np.ones(data.y.size))
+        centre = np.average(data.X, axis=0, weights=weights)
+        # The form of sum w (x'b - x'b_bma)^2, with the intercept at the mean of the columns.
+        away = data.X - centre
+        gram = (away * weights[:, None]).T @ away
+        known = posterior.packed[: len(self.models)]
+        known = known[posterior.probability[: len(known)] > 0]
+        distance = np.empty(len(known))
+        for k, gamma in enumerate(known):
+            gap = moments_of(self._marginal, gamma, quick=True)[0] - posterior.moments.mean
+            distance[k] = gap[1:] @ gram @ gap[1:] + weights.sum() * (gap[0] + centre @ gap[1:]) ** 2
+        return known[int(np.argmin(distance))]
+
     def _model(self, which: str) -> ByteArray:
         if which == "hpm":
             return self.posterior.packed[0]
+        if which == "bpm":
+            return self._best_predictive
         median, problem = self._median
         if problem is not None:
             warn(problem, PyrjselWarning)
@@ -373,9 +400,11 @@ class PosteriorTables(ModelSpaceResults[SelectionModel]):
 
         Parameters
         ----------
-        which : {"hpm", "mpm"}
-            The model of highest posterior probability, or the median probability model: all terms with an
-            inclusion probability of at least 1/2.
+        which : {"hpm", "mpm", "bpm"}
+            The model of highest posterior probability; the median probability model: all terms with an
+            inclusion probability of at least 1/2; or the best predictive model: that of the table `models`
+            whose linear predictors of the rows, at the posterior means of its coefficients, are nearest in
+            (weighted) squares to those averaged over all models.
 
         Returns
         -------
@@ -386,6 +415,8 @@ class PosteriorTables(ModelSpaceResults[SelectionModel]):
         ------
         ParameterError
             If `which` is invalid.
+        NotAvailableError
+            If ``"bpm"`` needs rows that are not available.
 
         Warns
         -----

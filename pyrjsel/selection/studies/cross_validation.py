@@ -17,11 +17,10 @@ from pyrjsel.families import Family
 from pyrjsel.report import Report, results_html
 from pyrjsel.runtime import Refits
 from pyrjsel.selection.protocols import SelectionModel
-from pyrjsel.selection.results.prediction import rows_of_fit
+from pyrjsel.selection.results.prediction import WHICH, rows_of_fit
 from pyrjsel.selection.studies.folds import make_folds
 from pyrjsel.selection.studies.refits import refit
 
-WHICH = ("bma", "hpm", "mpm")
 FORMATS = dict.fromkeys(("log_score", "se", "difference", "brier"), "fixed3")
 
 
@@ -192,7 +191,8 @@ def cross_validated(
         with refits.named(str(label)):
             results = refit(model, some_rows(data, codes != code), model._choices, stream, options)
             for column, name in enumerate(chosen):
-                prediction = results._predict_at(data.X[test], offset[test], data.index[test], name)
+                gamma = None if name == "bma" else results._model(name)
+                prediction = results._predict_at(data.X[test], offset[test], data.index[test], gamma)
                 log_density[test, column] = prediction.log_density(data.y[test], weights[test])
                 predicted[test, column] = prediction.mean()
     refits.warn()
@@ -228,7 +228,7 @@ def _predictors(which: Any) -> list[str]:
         or any(not isinstance(name, str) or name not in WHICH for name in names)
         or len(set(names)) < len(names)
     ):
-        raise bad_value("which", "some of 'bma', 'hpm' and 'mpm', each once", which)
+        raise bad_value("which", "some of 'bma', 'hpm', 'mpm' and 'bpm', each once", which)
     return list(names)
 
 

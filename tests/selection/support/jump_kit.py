@@ -5,6 +5,7 @@ from types import SimpleNamespace
 
 import numpy as np
 from scipy.special import gammaln, logsumexp
+from slopes import CURVE, SCORE
 
 from pyrjsel.families import Gaussian
 from pyrjsel.selection.priors.coefficients import FixedG, GPrior, Normal
@@ -70,7 +71,8 @@ def fixed_scales(case, variance, log_g):
             family=Gaussian(),
             log=lambda y, eta: -0.5 * (y - eta) ** 2,
             mean=lambda eta: eta,
-            variance=np.ones_like,
+            score=SCORE["identity"],
+            curve=CURVE["identity"],
             reach=1.0,
         ),
     )

@@ -1,0 +1,269 @@
+"""One model of a selection: coefficients, fitted values and residuals as from a fit of that model alone."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from numpy.typing import ArrayLike
+
+from pyrjsel._errors import NotAvailableError
+from pyrjsel._once import kept_property
+from pyrjsel._typing import ByteArray, FloatArray
+from pyrjsel.model_space import pack
+from pyrjsel.report import Report, repr_short
+from pyrjsel.results import row_facts
+from pyrjsel.selection.results.intervals import interval_table
+from pyrjsel.selection.results.posterior_predictive import Predictive
+from pyrjsel.selection.results.prediction import (
+    PREDICTION_DRAWS,
+    Prediction,
+    moments_of,
+    prediction_rows,
+    rows_of_fit,
+)
+
+
+class SingleModelResults:
+    """One model of a selection, returned by :meth:`SelectionResults.single_model`.
+
+    Parameters
+    ----------
+    results : SelectionResults
+        The results of the selection.
+    gamma : ndarray (J,)
+        The model.
+
+    Attributes
+    ----------
+    terms : tuple of str
+        Terms of the model.
+
+    Examples
+    --------
+    >>> import pyrjsel as rj
+    >>> births = rj.datasets.birthwt().data
+    >>> one = rj.logit("low ~ lwt + smoke + ht", births).fit(rng=1).single_model(["lwt", "ht"])
+    >>> one.params[1:].round(2).to_dict()
+    {'lwt': -0.02, 'ht': 1.92}
+    """
+
+    def __init__(self, results: Predictive, gamma: ByteArray) -> None:
+        self._results, self._gamma = results, gamma
+        self.terms: tuple[str, ...] = results.model.space.terms_of(gamma)
+
+    def __repr__(self) -> str:
+        return f"<SingleModelResults: {' + '.join(self.terms) or 'no terms'}>"
+
+    # ------------------------------------------------------------------ coefficients
+
+    @kept_property
+    def _columns(self) -> np.ndarray:
+        """Columns of the model among those of the design, the intercept (0) first."""
+        return np.asarray(self._results.model.regression.model_columns(self._gamma))
+
+    @kept_property
+    def _moments(self) -> tuple[FloatArray, FloatArray, FloatArray]:
+        mean, sd, positive = moments_of(self._results._marginal, self._gamma)
+        return mean[self._columns], sd[self._columns], positive[self._columns]
+
+    @kept_property
+    def _draws(self) -> FloatArray:
+        return self._results._coefficient_draws(self._gamma, PREDICTION_DRAWS)[0][:, self._columns]
+
+    @property
+    def _names(self) -> pd.Index:
+        return self._results._column_names[self._columns]
+
+    @property
+    def params(self) -> pd.Series:
+        """Posterior means, by column of the design."""
+        return pd.Series(self._moments[0].copy(), index=self._names, name="mean")
+
+    @property
+    def bse(self) -> pd.Series:
+        """Posterior standard deviations, by column of the design."""
+        return pd.Series(self._moments[1].copy(), index=self._names, name="sd")
+
+    def conf_int(self, alpha: float = 0.05, *, kind: str = "equal-tailed") -> pd.DataFrame:
+        """Return posterior intervals of the coefficients, from 4,000 independent draws.
+
+        Parameters
+        ----------
+        alpha : float, default 0.05
+            One minus the probability of the intervals.
+        kind : {"equal-tailed", "highest-density"}
+            Quantiles, or the shortest interval.
+
+        Returns
+        -------
+        DataFrame
+            Columns 0 and 1, lower and upper ends, as in statsmodels.
+
+        Raises
+        ------
+        ParameterError
+            If `alpha` is not in (0, 1), or `kind` is not one of the two.
+        """
+        return interval_table(self._draws, alpha, kind, self._names)
+
+    @property
+    def coefficients(self) -> pd.DataFrame:
+        """Columns ``mean``, ``sd``, ``ci_lower``, ``ci_upper`` (equal-tailed 95 %) and ``prob_positive``."""
+        interval = self.conf_int()
+        mean, sd, positive = self._moments
+        return pd.DataFrame(
+            {
+                "mean": mean,
+                "sd": sd,
+                "ci_lower": interval[0],
+                "ci_upper": interval[1],
+                "prob_positive": positive,
+            },
+            index=self._names,
+        )
+
+    # ------------------------------------------------------------------ the model among all
+
+    @property
+    def posterior(self) -> float:
+        """Posterior probability of the model among all; 0 if no draw was there."""
+        posterior = self._results.posterior
+        same = np.all(posterior.packed.words == pack(self._gamma[None]), axis=1)
+        return float(posterior.probability[same].sum())
+
+    @property
+    def log_marginal(self) -> float:
+        """Log marginal likelihood, with the constants of the family."""
+        single, regression = self._results._marginal, self._results.model.regression
+        return float(single.log_marginals(self._gamma[None])[0]) + regression.log_constant
+
+    @property
+    def deviance(self) -> float:
+        """Deviance at the maximum of the likelihood, as in the table `models`."""
+        return float(self._results._marginal.deviance(self._gamma))
+
+    # ------------------------------------------------------------------ rows
+
+    @property
+    def nobs(self) -> int:
+        """Number of observations."""
+        return self._results.model.nobs
+
+    @kept_property
+    def fittedvalues(self) -> pd.Series:
+        """Expected responses of the rows of the fit, averaged over the posterior of the coefficients."""
+        return self.predict()
+
+    @property
+    def resid(self) -> pd.Series:
+        """Responses minus :attr:`fittedvalues`."""
+        data, name = rows_of_fit(self._results.model), self._results.model.design.response
+        return (pd.Series(data.y, index=data.index) - self.fittedvalues).rename(name)
+
+    @property
+    def rsquared(self) -> float:
+        """Proportion of the weighted sum of squares of the response that fitted values explain.
+
+        Raises
+        ------
+        NotAvailableError
+            For models without an error variance, which have :attr:`prsquared`.
+        """
+        model = self._results.model
+        if model.regression.family.name != "gaussian":
+            raise NotAvailableError("The R-squared of other than linear models is prsquared, of deviances.")
+        data = rows_of_fit(model)
+        weights = data.extras.get("weights", np.ones(data.y.size))
+        y = data.y - data.extras.get("offset", np.zeros(data.y.size))
+        away = y - np.average(y, weights=weights)
+        return float(1.0 - weights @ self.resid.to_numpy() ** 2 / (weights @ away**2))
+
+    @property
+    def prsquared(self) -> float:
+        """McFadden's pseudo R-squared, one minus the ratio of log-likelihoods to that of the null model.
+
+        The saturated model has a log-likelihood of 0 here: for 0/1 responses it is that of statsmodels.
+
+        Raises
+        ------
+        NotAvailableError
+            For linear models, which have :attr:`rsquared`.
+        """
+        model = self._results.model
+        if model.regression.family.name == "gaussian":
+            raise NotAvailableError("Linear models have rsquared.")
+        null = self._results._marginal.deviance(np.zeros_like(self._gamma))
+        return 1.0 - self.deviance / float(null)
+
+    def predict(
+        self, new: Any = None, *, draws: int = PREDICTION_DRAWS, offset: ArrayLike | None = None
+    ) -> pd.Series:
+        """Predict expected responses, as :meth:`SelectionResults.predict` does.
+
+        Parameters
+        ----------
+        new : DataFrame, optional
+            Data with the variables of the formula; None means the training data.
+        draws : int, default 4000
+            Number of posterior draws, which other than linear models need.
+        offset : array_like, optional
+            Offset of the new rows, if that of the fit was an array.
+
+        Returns
+        -------
+        Series
+            Expected responses, in the order and with the index of `new`.
+        """
+        return self._prediction(new, draws, offset, spread=False).mean()
+
+    def get_prediction(
+        self, new: Any = None, *, draws: int = PREDICTION_DRAWS, offset: ArrayLike | None = None
+    ) -> Prediction:
+        """Predict rows, with intervals, as :meth:`SelectionResults.get_prediction` does.
+
+        Parameters
+        ----------
+        new : DataFrame, optional
+            Data with the variables of the formula; None means the training data.
+        draws : int, default 4000
+            Number of posterior draws of the coefficients.
+        offset : array_like, optional
+            Offset of the new rows, if that of the fit was an array.
+
+        Returns
+        -------
+        Prediction
+            Predictions, with a method ``summary_frame(alpha)``.
+        """
+        return self._prediction(new, draws, offset)
+
+    def _prediction(
+        self, new: Any, draws: int, offset: ArrayLike | None, *, spread: bool = True
+    ) -> Prediction:
+        x, extras, index = prediction_rows(self._results.model, new, {"offset": offset})
+        return self._results._predict_at(x, extras["offset"], index, self._gamma, draws=draws, spread=spread)
+
+    def summary(self) -> Report:
+        """Return the summary: the model among all, its fit and its coefficients.
+
+        Returns
+        -------
+        statsmodels Summary
+            Prints as text; ``as_html``, ``as_latex``, ``as_csv``.
+        """
+        model = self._results.model
+        linear = model.regression.family.name == "gaussian"
+        share = ("R-squared", self.rsquared) if linear else ("Pseudo R-squared", self.prsquared)
+        facts = [
+            *row_facts(model.design.response, model.nobs, 0),
+            ("Terms", ", ".join(self.terms) or "none"),
+            ("Coefficient prior", repr_short(model.coef_prior)),
+            ("Posterior probability", f"{self.posterior:.4f}"),
+            ("Log marg. likelihood", f"{self.log_marginal:,.2f}"),
+            ("Deviance", f"{self.deviance:,.2f}"),
+            (share[0], f"{share[1]:.3f}"),
+        ]
+        notes = ["Posterior of the coefficients given this model; intervals are equal-tailed, of 95 %."]
+        return Report(f"{model.title}: one model", facts, [("Coefficients", self.coefficients)], notes)
