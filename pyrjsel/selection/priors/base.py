@@ -57,6 +57,10 @@ class DistributionOfG(Protocol):
     """Whether it depends on d."""
 
     @property
+    def tail(self) -> float:
+        """Power of 1 / g with which the density of log g decreases."""
+
+    @property
     def narrow(self) -> float:
         """Number of columns whose data determine log g as closely as the prior does; 0 if it is wide."""
 

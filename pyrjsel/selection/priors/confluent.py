@@ -164,6 +164,11 @@ class CCH(Confluent):
         check_real(self.s, "s", low=0, high=1e8)
 
     @property
+    def tail(self) -> float:
+        """Power of 1 / g with which the density of log g decreases."""
+        return 0.5 * self.a
+
+    @property
     def narrow(self) -> float:
         """Number of columns whose data determine log g as closely as the prior does; 0 if it is wide."""
         return max(min(self.a, self.b + self.s) - 2.0, 0.0)
@@ -302,6 +307,11 @@ class BetaPrime(Confluent):
     """
 
     by_size: ClassVar[bool] = True
+
+    @property
+    def tail(self) -> float:
+        """Power of 1 / g with which the density of log g decreases."""
+        return 0.25
 
     def compile(self, columns: Columns) -> CompiledPrior:
         """Return the prior on the internal scale.

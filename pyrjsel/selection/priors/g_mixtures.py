@@ -34,7 +34,8 @@ class Mixture(CoefficientPrior):
     The intercept has a flat prior. In gaussian models phi is the error variance with its own prior, by
     default 1 / sigma^2; closed forms do not exist or overflow, and integrals over g are computed by
     quadrature, to 1e-10. In other models phi is 1 and W that of `information`, ``"null"`` or ``"observed"``,
-    as in :class:`GPrior`.
+    as in :class:`GPrior`; there a model that separates the classes completely has no posterior, except under
+    ``HyperG(a)`` and ``HyperGN(a)`` with a > 3 and ``CCH(a, b)`` with a > 1.
 
     Parameters
     ----------
@@ -82,6 +83,11 @@ class Mixture(CoefficientPrior):
         return replace(at_one, mixture=self, total_weight=columns.total_weight, rule=rule)
 
     by_size: ClassVar[bool] = False
+
+    @property
+    def tail(self) -> float:
+        """Power of 1 / g with which the density of log g decreases."""
+        return 0.5
 
     @property
     def narrow(self) -> float:
@@ -324,6 +330,11 @@ class HyperG(Mixture):
     def _log_density(self, log_g: Numbers, n: float) -> Numbers:
         return np.log(0.5 * self.a - 1.0) - 0.5 * self.a * np.logaddexp(0.0, log_g) + log_g
 
+    @property
+    def tail(self) -> float:
+        """Power of 1 / g with which the density of log g decreases."""
+        return 0.5 * self.a - 1.0
+
     def _conditional(self, n: float) -> tuple[float, float, float]:
         return 0.5 * self.a - 1.0, 0.5 * self.a, 1.0
 
@@ -362,6 +373,11 @@ class HyperGN(Mixture):
     def _log_density(self, log_g: Numbers, n: float) -> Numbers:
         scaled = log_g - np.log(n)
         return np.log(0.5 * self.a - 1.0) - 0.5 * self.a * np.logaddexp(0.0, scaled) + scaled
+
+    @property
+    def tail(self) -> float:
+        """Power of 1 / g with which the density of log g decreases."""
+        return 0.5 * self.a - 1.0
 
     def _conditional(self, n: float) -> tuple[float, float, float]:
         return 0.5 * self.a - 1.0, 0.5 * self.a, n

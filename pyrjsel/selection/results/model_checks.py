@@ -8,7 +8,7 @@ import numpy as np
 from scipy.optimize import linprog
 from scipy.stats import chi2
 
-from pyrjsel._errors import DispersionWarning, SeparationWarning
+from pyrjsel._errors import DataError, DispersionWarning, SeparationWarning
 from pyrjsel._typing import ByteArray
 from pyrjsel._validate import beyond, listed
 from pyrjsel._warnings import warn
@@ -52,6 +52,18 @@ def separated(regression: Regression, gamma: ByteArray) -> list[int]:
     return sorted({int(t) for t in column_terms[columns[np.abs(found.x) > 1e-6]] if t >= 0})
 
 
+def separated_completely(regression: Regression, gamma: ByteArray) -> bool:
+    """Return whether linear predictors of model `gamma` (J,) tell all successes and failures apart."""
+    weights = np.ones(regression.y.size) if regression.weights is None else regression.weights
+    used = weights > 0
+    sign = regression.family.recession(regression.y[used])
+    if np.any(sign == 0):
+        return False
+    signed = regression.columns[regression.model_columns(gamma)][:, used].T * sign[:, None]
+    zero, least = np.zeros(signed.shape[1]), np.ones(len(signed))
+    return bool(linprog(zero, A_ub=-signed, b_ub=-least, bounds=(None, None), method="highs").success)
+
+
 def separated_models(
     regression: Regression, finder: ModeFinder, gammas: ByteArray
 ) -> dict[int, tuple[int, ...]]:
@@ -86,6 +98,8 @@ def _fewest(regression: Regression, terms: list[int]) -> tuple[int, ...]:
     return tuple(terms)
 
 
+# Powers of 1 / g as in ``Mixture.tail`` up to which separated classes leave no posterior.
+HEAVIEST = 0.5
 # Models with at least this posterior probability are checked, up to a limit.
 MASS, MODELS = 0.005, 50
 
@@ -94,6 +108,12 @@ Separated = dict[tuple[str, ...], tuple[str, ...]]
 
 def look_for_separation(model: SelectionModel, posterior: Posterior, single: SingleModel) -> Separated:
     """Return the best models that separate the classes, and the terms that cause the separation.
+
+    Raises
+    ------
+    DataError
+        If a model has no posterior: given g, likelihoods integrated over a flat intercept increase as the
+        square root of g if classes are separated completely, and the prior of g decreases no faster.
 
     Warns
     -----
@@ -109,6 +129,16 @@ def look_for_separation(model: SelectionModel, posterior: Posterior, single: Sin
         model.space.terms_of(posterior.packed[row]): tuple(names[j] for j in terms)
         for row, terms in found.items()
     }
+    mixture = single.regression.prior.mixture
+    if mixture is not None and mixture.tail <= HEAVIEST:
+        for row in found:
+            if separated_completely(single.regression, posterior.packed[row]):
+                shown = " + ".join(model.space.terms_of(posterior.packed[row]))
+                raise DataError(
+                    f"The model {shown} separates the classes completely: under {model.coef_prior!r} its "
+                    "marginal likelihood is infinite, and there is no posterior. Use another 'coef_prior', "
+                    "as GPrior(g), Normal(sd), HyperG(a) or HyperGN(a) with a > 3, or leave out terms."
+                )
     if result:
         culprits = list(dict.fromkeys(name for terms in result.values() for name in terms))
         best = f"{len(result)} of the {some} best models" if some > 1 else "the best model"

@@ -10,6 +10,8 @@ from pyrjsel.selection.evidence._evidence import Evidence
 
 MOVES: tuple[str, ...]
 
+class SingularModelError(ValueError): ...
+
 @final
 class Walk:
     def __init__(

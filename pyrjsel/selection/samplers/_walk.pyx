@@ -71,6 +71,10 @@ MOVES = ("flip", "swap", "block", "trade")
 cdef double DEEPEST = -700.0
 
 
+class SingularModelError(ValueError):
+    """A model of a chain has a singular precision."""
+
+
 @cython.final
 cdef class Walk:
     """A chain over models in continuous time, at one or more temperatures.
@@ -542,7 +546,7 @@ cdef class Walk:
                 failed = self.load(k)
             self.check_memory()
             if failed:
-                raise ValueError("a model of the chain has no coefficient prior")
+                raise SingularModelError("a model of the chain has no coefficient prior")
 
     def set_family_rate(self, double rate):
         """Set the number of block updates per unit of time; 0 if there are no blocks."""

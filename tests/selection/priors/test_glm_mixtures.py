@@ -1,5 +1,7 @@
 """Mixtures of g-priors in models without an error variance, against sums over a fine grid of log g."""
 
+import warnings
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -278,3 +280,46 @@ def test_empty_and_full_models(recwarn):
         empty = rj.logit("y ~ 1", data, coef_prior=rj.HyperG()).fit(sampler=sampler, rng=1, **options)
         assert empty.best() == ()
     assert not recwarn.list
+
+
+def separated_data(*, completely):
+    rng = np.random.default_rng(0)
+    a = np.sort(rng.normal(size=20))
+    y = (a > 0).astype(int)
+    a += np.where(y, 0.3, -0.3)
+    if not completely:
+        a[y == 0] = -0.3
+        a[np.flatnonzero(y == 1)[:2]] = -0.3
+    return y, pd.DataFrame({"a": a, "b": rng.normal(size=20)})
+
+
+# Warnings of integrals that do not exist.
+@pytest.mark.filterwarnings("ignore::pyrjsel.ConvergenceWarning")
+@pytest.mark.parametrize("sampler", ["enumerate", "collapsed"])
+@pytest.mark.parametrize("prior", [rj.ZellnerSiow(), rj.HyperG(3), rj.BetaPrime(), rj.CCH(1, 2)], ids=repr)
+def test_no_posterior_of_classes_separated_completely(prior, sampler):
+    """Given g, likelihoods increase as the square root of g; the prior must decrease faster."""
+    y, x = separated_data(completely=True)
+    with pytest.raises(rj.DataError, match=r"a.* separates the classes completely: .* infinite"):
+        rj.LogitSelection(y, x, coef_prior=prior).fit(sampler=sampler, draws=500, rng=1)
+
+
+@pytest.mark.parametrize(
+    ("prior", "completely"),
+    [(rj.GPrior(20), True), (rj.HyperG(3.5), True), (rj.CCH(1.5, 2), True), (rj.ZellnerSiow(), False)],
+    ids=repr,
+)
+def test_other_separated_classes_have_a_posterior(prior, completely):
+    y, x = separated_data(completely=completely)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", rj.ConvergenceWarning)
+        with pytest.warns(rj.SeparationWarning, match="by a in"):
+            results = rj.LogitSelection(y, x, coef_prior=prior).fit(rng=1)
+    assert ("a",) in results.separated
+
+
+def test_tails_of_priors():
+    """The density of log g is a multiple of g^-tail for large g."""
+    for prior in (*PRIORS, NARROW, rj.BetaPrime(), rj.CCH(0.4, 3, 2), rj.HyperGN(5)):
+        slope = np.diff(prior.log_density(np.array([40.0, 41.0]), 30.0))[0]
+        assert slope == pytest.approx(-prior.tail, abs=1e-6)

@@ -21,6 +21,7 @@ from pyrjsel._typing import ByteArray, FloatArray, IntArray
 from pyrjsel.model_space import ModelSpace, pack
 from pyrjsel.selection.evidence.importance_quality import MATTERS
 from pyrjsel.selection.evidence.laplace import Integral, MarginalLikelihood, Surrogate, learn_correction
+from pyrjsel.selection.samplers._walk import SingularModelError
 from pyrjsel.selection.samplers.base import Job
 from pyrjsel.selection.samplers.collapsed.chain import EVERY, CollapsedChain, CollapsedMoves
 from pyrjsel.selection.samplers.recording.rao_blackwell import (
@@ -373,9 +374,17 @@ class CorrectedChain(CollapsedChain):
         return self.done - EVERY < LEARN * self.job.burn_in <= self.done
 
     def replace_surrogate(self, surrogate: Surrogate) -> None:
-        """Continue from the same models with another surrogate, keeping the counts."""
-        moves, exchanged = self.walk.counts()
-        self.use(surrogate, self.walk.gamma(), self.walk.powers())
+        """Continue from the same models with another surrogate, keeping the counts.
+
+        Not with one that is singular in these models: where coefficients are far too large, the likelihood
+        has no curvature.
+        """
+        previous, (moves, exchanged) = self.surrogate, self.walk.counts()
+        try:
+            self.use(surrogate, self.walk.gamma(), self.walk.powers())
+        except SingularModelError:
+            self.surrogate = previous
+            return
         self.walk.set_counts(moves, exchanged)
 
     # ------------------------------------------------------------------ counts
