@@ -386,6 +386,9 @@ class Selection(OverSpace):
             If the sampler does not support this model.
         StoreError
             If the checkpoint belongs to another run or version, is damaged or is in use.
+        DataError
+            If a model has no posterior: it separates the classes completely under a mixture of g-priors with
+            too heavy tails, or under a prior that needs the maximum of its likelihood.
 
         Warns
         -----
@@ -398,8 +401,8 @@ class Selection(OverSpace):
             If counts or proportions are overdispersed.
         SeparationWarning
             If the likelihood of a model with non-negligible posterior probability has no maximum, because the
-            model separates the classes (or, for counts, the rows without events). Its posterior is proper but
-            depends strongly on the coefficient prior.
+            model separates the classes (or, for counts, the rows without events). Its posterior depends
+            strongly on the coefficient prior.
 
         Notes
         -----
