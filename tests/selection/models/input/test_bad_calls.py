@@ -56,7 +56,7 @@ RESULT_CASES = {
         r"'top' parameter of summary.*\[1, inf\). Got 0",
     ),
     "top a float": (lambda r: r.summary(2.0), rj.ParameterError, "'top'.*Got 2.0"),
-    "unknown model": (lambda r: r.best("xyz"), rj.ParameterError, "'which'.*'hpm', 'mpm'. Got 'xyz'"),
+    "unknown model": (lambda r: r.best("xyz"), rj.ParameterError, "'which'.*'hpm', 'mpm', 'bpm'. Got 'xyz'"),
     "average has no terms": (lambda r: r.best("bma"), rj.ParameterError, "'which'.*'hpm', 'mpm'"),
     "unknown average": (
         lambda r: r.predict(FRAME, which="BMA"),
