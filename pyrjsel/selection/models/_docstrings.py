@@ -10,29 +10,6 @@ from pyrjsel.selection.samplers.registry import AUTO, SAMPLERS
 
 T = TypeVar("T", bound=Callable[..., object])
 
-BINARY = """\
-endog : array_like, shape (n,)
-    Response: 0 and 1, booleans, labels with two levels, of which the second is the event (in the order of
-    a categorical, or sorted: "no", "yes"), or proportions of successes with the numbers of trials as
-    `weights`. Predictions are probabilities of the event; summaries name it.
-exog : DataFrame or array_like, shape (n, p)
-    Columns, one per term, without a constant. Columns of text and categories become factors.
-coef_prior : GPrior, mixture of g-priors or Normal, optional
-    Prior on the coefficients of a model; None is ``GPrior("n", information="null")``: the information of
-    one trial in the null model, and a flat intercept."""
-
-TRIALS = """\
-weights : str or array_like, optional
-    Numbers of trials: a column of the data, or one value per row.
-offset : str or array_like, optional
-    Known part of the linear predictor: a column of the data, or one value per row."""
-
-BINARY_ERROR = """\
-DataError
-    If the response is not 0, 1 or proportions with weights, has only one class, or the data cannot be
-    used (empty, no complete row, infinite values, negative weights, columns so large or small that their
-    squares overflow or underflow)."""
-
 MODEL_PRIOR = """\
 model_prior : Uniform, Bernoulli, BetaBinomial, TruncatedPoisson or CostAdjusted, optional
     Prior over models; None is ``BetaBinomial(1, 1)``."""
@@ -74,6 +51,43 @@ RANK_WARNING = """\
 RankWarning
     If columns are linearly dependent: models with all of them have no g-prior, and prior and
     posterior probability 0. Prior inclusion probabilities are over the other models."""
+
+# All but the first paragraphs and the examples of the models of two classes.
+BINARY = f"""\
+Parameters
+----------
+endog : array_like, shape (n,)
+    Response: 0 and 1, booleans, labels with two levels, of which the second is the event (in the order of
+    a categorical, or sorted: "no", "yes"), or proportions of successes with the numbers of trials as
+    `weights`. Predictions are probabilities of the event; summaries name it.
+exog : DataFrame or array_like, shape (n, p)
+    Columns, one per term, without a constant. Columns of text and categories become factors.
+coef_prior : GPrior, mixture of g-priors, Normal, EmpiricalBayes, BIC or AIC, optional
+    Prior on the coefficients of a model; None is ``GPrior("n", information="null")``: the information of
+    one trial in the null model, and a flat intercept.
+{MODEL_PRIOR}
+{CONSTRAINTS}
+weights : str or array_like, optional
+    Numbers of trials: a column of the data, or one value per row.
+offset : str or array_like, optional
+    Known part of the linear predictor: a column of the data, or one value per row.
+{MISSING}
+
+Attributes
+----------
+{ATTRIBUTES}
+
+Raises
+------
+DataError
+    If the response is not 0, 1 or proportions with weights, has only one class, or the data cannot be
+    used (empty, no complete row, infinite values, negative weights, columns so large or small that their
+    squares overflow or underflow).
+{RAISES}
+
+Warns
+-----
+{RANK_WARNING}"""
 
 FORMULA = """\
 formula : str
@@ -126,8 +140,6 @@ def _summary(item: type) -> str:
 
 TEXTS = {
     "binary": BINARY,
-    "trials": TRIALS,
-    "binary error": BINARY_ERROR,
     "model prior": MODEL_PRIOR,
     "constraints": CONSTRAINTS,
     "missing": MISSING,

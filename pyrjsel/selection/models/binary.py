@@ -16,26 +16,7 @@ class ProbitSelection(Selection):
     factor, an interaction, a spline) is included or excluded as a whole; the intercept is always included.
     The class takes arrays; for formulas use :meth:`from_formula` or :func:`pyrjsel.probit`.
 
-    Parameters
-    ----------
     <binary>
-    <model prior>
-    <constraints>
-    <trials>
-    <missing>
-
-    Attributes
-    ----------
-    <attributes>
-
-    Raises
-    ------
-    <binary error>
-    <raises>
-
-    Warns
-    -----
-    <rank warning>
 
     Examples
     --------
@@ -62,26 +43,7 @@ class CloglogSelection(Selection):
     intercept is always included. The class takes arrays; for formulas use :meth:`from_formula` or
     :func:`pyrjsel.cloglog`.
 
-    Parameters
-    ----------
     <binary>
-    <model prior>
-    <constraints>
-    <trials>
-    <missing>
-
-    Attributes
-    ----------
-    <attributes>
-
-    Raises
-    ------
-    <binary error>
-    <raises>
-
-    Warns
-    -----
-    <rank warning>
 
     Examples
     --------

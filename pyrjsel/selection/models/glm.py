@@ -14,26 +14,7 @@ class LogitSelection(Selection):
     included or excluded as a whole; the intercept is always included. The posterior is over models and their
     coefficients. The class takes arrays; for formulas use :meth:`from_formula` or :func:`pyrjsel.logit`.
 
-    Parameters
-    ----------
     <binary>
-    <model prior>
-    <constraints>
-    <trials>
-    <missing>
-
-    Attributes
-    ----------
-    <attributes>
-
-    Raises
-    ------
-    <binary error>
-    <raises>
-
-    Warns
-    -----
-    <rank warning>
 
     Examples
     --------
@@ -65,7 +46,7 @@ class PoissonSelection(Selection):
         Response: counts, or mean counts of several rows with the numbers of rows as `weights`.
     exog : DataFrame or array_like, shape (n, p)
         Columns, one per term, without a constant. Columns of text and categories become factors.
-    coef_prior : GPrior, mixture of g-priors or Normal, optional
+    coef_prior : GPrior, mixture of g-priors, Normal, EmpiricalBayes, BIC or AIC, optional
         Prior on the coefficients of a model; None is ``GPrior("n", information="null")``: the information of
         one row in the null model, and a flat intercept, whatever the unit of the exposure. Under
         ``GPrior("4n")`` the intercept, the log rate at the mean of the columns, has prior mean 0 and standard

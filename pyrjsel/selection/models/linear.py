@@ -56,7 +56,7 @@ class LinearSelection(Selection):
         Response.
     exog : DataFrame or array_like, shape (n, p)
         Columns, one per term, without a constant. Columns of text and categories become factors.
-    coef_prior : GPrior, mixture of g-priors, Normal or SpikeSlab, optional
+    coef_prior : GPrior, mixture of g-priors, Normal, SpikeSlab, EmpiricalBayes, BIC or AIC, optional
         Prior on the coefficients of a model; None is ``GPrior(g="n")`` with the number of rows n. Prior
         variances are multiples of the error variance, except for ``Normal(scaled=False)`` and ``SpikeSlab``.
     <model prior>

@@ -281,8 +281,8 @@ class GaussianPrior:
 class CoefficientPrior:
     """A prior on the coefficients of a model, as specified by users.
 
-    A subclass has :meth:`compile` if it supports families without an error variance, and
-    :meth:`compile_gaussian` if it supports gaussian models; see the registry.
+    A subclass has ``_compile`` if it supports families without an error variance, and ``_compile_gaussian``
+    if it supports gaussian models; see the registry.
     """
 
     # Whether the prior of the error variance may depend on the number of terms.
@@ -305,8 +305,13 @@ class CoefficientPrior:
         -------
         CompiledPrior
             Prior for centred and scaled columns.
+
+        Raises
+        ------
+        ParameterError
+            If a parameter of the prior does not fit the family or the number of rows.
         """
-        raise NotImplementedError(f"{type(self).__name__} is for gaussian models alone")
+        return self._compile(columns)
 
     def compile_gaussian(self, scale: FloatArray, n: int) -> GaussianPrior:
         """Return the prior of a gaussian model on the internal scale.
@@ -326,8 +331,14 @@ class CoefficientPrior:
         Raises
         ------
         ParameterError
-            If the intercept's prior is not flat.
+            If the intercept's prior is not flat, or there are too few rows.
         """
+        return self._compile_gaussian(scale, n)
+
+    def _compile(self, columns: Columns) -> CompiledPrior:
+        raise NotImplementedError(f"{type(self).__name__} is for gaussian models alone")
+
+    def _compile_gaussian(self, scale: FloatArray, n: int) -> GaussianPrior:
         raise NotImplementedError(f"{type(self).__name__} is not for gaussian models")
 
     def by_column(self, terms: Sequence[tuple[str, Sequence[str]]]) -> Self:

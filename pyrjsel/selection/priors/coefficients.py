@@ -103,24 +103,7 @@ class Normal(CoefficientPrior):
             check_bool(self.scaled, "scaled")
         _check_intercept(self.intercept, ("flat",))
 
-    def compile(self, columns: Columns) -> CompiledPrior:
-        """Return the prior on the internal scale.
-
-        Parameters
-        ----------
-        columns : Columns
-            Moments of the columns.
-
-        Returns
-        -------
-        CompiledPrior
-            Prior for centred and scaled columns.
-
-        Raises
-        ------
-        ParameterError
-            If `scaled` is true, since there is no error variance.
-        """
+    def _compile(self, columns: Columns) -> CompiledPrior:
         if self.scaled:
             with named("Normal"):
                 raise bad_value("scaled", "None or False for a family without error variance", True)
@@ -147,26 +130,7 @@ class Normal(CoefficientPrior):
             log_weights[1:] -= 2.0 * np.log(columns.scale)
         return CompiledPrior(precision, shift, weight * mean**2, flat, 0.0, log_weights)
 
-    def compile_gaussian(self, scale: FloatArray, n: int) -> GaussianPrior:
-        """Return the prior of a gaussian model on the internal scale.
-
-        Parameters
-        ----------
-        scale : ndarray (D,)
-            Standard deviations of the columns.
-        n : int
-            Number of rows of positive weight.
-
-        Returns
-        -------
-        GaussianPrior
-            Prior for centred and scaled columns.
-
-        Raises
-        ------
-        ParameterError
-            If the intercept's prior is not flat.
-        """
+    def _compile_gaussian(self, scale: FloatArray, n: int) -> GaussianPrior:
         _check_flat(self)
         unit = np.ones(scale.size) if self.standardize else scale
         deviation = unit * float(self.scale)
@@ -257,19 +221,7 @@ class GPrior(CoefficientPrior):
             return total_weight if self.g == "n" else 4.0 * total_weight
         return float(self.g)
 
-    def compile(self, columns: Columns) -> CompiledPrior:
-        """Return the prior on the internal scale.
-
-        Parameters
-        ----------
-        columns : Columns
-            Moments of the columns, with cross-products for the `information` of the prior.
-
-        Returns
-        -------
-        CompiledPrior
-            Prior for centred and scaled columns.
-        """
+    def _compile(self, columns: Columns) -> CompiledPrior:
         size = columns.mean.size
         g = self.value(columns.total_weight)
         intercept = self.intercept
@@ -291,26 +243,7 @@ class GPrior(CoefficientPrior):
             precision, shift, penalty, flat, RANK_TOL, rule=rule, rule_value=float(np.log(g))
         )
 
-    def compile_gaussian(self, scale: FloatArray, n: int) -> GaussianPrior:
-        """Return the prior of a gaussian model on the internal scale.
-
-        Parameters
-        ----------
-        scale : ndarray (D,)
-            Standard deviations of the columns.
-        n : int
-            Number of rows of positive weight.
-
-        Returns
-        -------
-        GaussianPrior
-            Prior for centred and scaled columns.
-
-        Raises
-        ------
-        ParameterError
-            If the intercept's prior is not flat.
-        """
+    def _compile_gaussian(self, scale: FloatArray, n: int) -> GaussianPrior:
         _check_flat(self)
         zero = np.zeros(scale.size)
         return FixedG(zero, zero, zero, g=self.value(n))

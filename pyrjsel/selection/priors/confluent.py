@@ -25,85 +25,11 @@ NODES = np.arange(-160.0, 400.0, 0.05)
 class Confluent(Mixture):
     """Base of the family: a density of u, and the smallest g, which may depend on n and d."""
 
-    def least(self, n: float, d: int) -> float:
-        """Return the smallest possible g.
-
-        Parameters
-        ----------
-        n : float
-            Number of rows.
-        d : int
-            Number of columns of the model.
-
-        Returns
-        -------
-        float
-            0 unless the prior is truncated.
-        """
-        return 0.0
-
-    def log_density(self, log_g: Numbers, n: float, d: int = 1) -> Numbers:
-        """Return the log prior density of log g.
-
-        Parameters
-        ----------
-        log_g : float or ndarray
-            Values.
-        n : float
-            Number of rows.
-        d : int, default 1
-            Number of columns of the model.
-
-        Returns
-        -------
-        float or ndarray
-            Log densities, of the shape of `log_g`; -inf below the smallest g.
-        """
-        low = self.least(n, d)
-        with np.errstate(divide="ignore", invalid="ignore"):
-            t = np.log(np.exp(log_g) - low) if low > 0 else np.asarray(log_g)
-            found = self.density_at(t, n, d) - t + log_g
-        out = np.where(np.isnan(t) | (t == -np.inf), -np.inf, found)
-        return float(out) if out.ndim == 0 else out
-
-    def log_g_at(self, t: FloatArray, n: float, d: int) -> FloatArray:
-        """Return log g at values of ``t = log(g - least)``.
-
-        Parameters
-        ----------
-        t : ndarray
-            Values.
-        n : float
-            Number of rows.
-        d : int
-            Number of columns of the model.
-
-        Returns
-        -------
-        ndarray
-            Values, of the shape of `t`.
-        """
-        low = self.least(n, d)
-        return np.logaddexp(np.log(low), t) if low > 0 else t
-
-    def density_at(self, t: FloatArray, n: float, d: int) -> FloatArray:
-        """Return the log prior density of ``t = log(g - least)``.
-
-        Parameters
-        ----------
-        t : ndarray
-            Values.
-        n : float
-            Number of rows.
-        d : int
-            Number of columns of the model.
-
-        Returns
-        -------
-        ndarray
-            Values, of the shape of `t`.
-        """
-        return self._kernel(np.asarray(t, dtype=float), n, d) - _log_total(self, n, d)
+    def _log_density(self, t: Numbers, n: float, d: int) -> FloatArray:
+        t = np.asarray(t, dtype=float)
+        with np.errstate(invalid="ignore"):  # g of 0
+            found = self._kernel(t, n, d) - _log_total(self, n, d)
+        return np.where(t == -np.inf, -np.inf, found)
 
     def _kernel(self, t: FloatArray, n: float, d: int) -> FloatArray:
         """Return the log density of t up to a constant: that of u, times u^2 dg/dt = u^2 e^t."""
@@ -206,21 +132,7 @@ class Robust(Confluent):
 
     by_size: ClassVar[bool] = True
 
-    def least(self, n: float, d: int) -> float:
-        """Return the smallest possible g.
-
-        Parameters
-        ----------
-        n : float
-            Number of rows.
-        d : int
-            Number of columns of the model.
-
-        Returns
-        -------
-        float
-            Least g in a model of this size.
-        """
+    def _least(self, n: float, d: int) -> float:
         return max((n + 1.0) / (d + 1.0) - 1.0, 0.0)
 
     def _of_u(
@@ -257,21 +169,7 @@ class Intrinsic(Confluent):
 
     by_size: ClassVar[bool] = True
 
-    def least(self, n: float, d: int) -> float:
-        """Return the smallest possible g.
-
-        Parameters
-        ----------
-        n : float
-            Number of rows.
-        d : int
-            Number of columns of the model.
-
-        Returns
-        -------
-        float
-            Least g in a model of this size.
-        """
+    def _least(self, n: float, d: int) -> float:
         return n / (d + 1.0)
 
     def _of_u(
@@ -313,49 +211,13 @@ class BetaPrime(Confluent):
         """Power of 1 / g with which the density of log g decreases."""
         return 0.25
 
-    def compile(self, columns: Columns) -> CompiledPrior:
-        """Return the prior on the internal scale.
-
-        Parameters
-        ----------
-        columns : Columns
-            Moments of the columns.
-
-        Returns
-        -------
-        CompiledPrior
-            Prior for centred and scaled columns, at g = 1.
-
-        Raises
-        ------
-        ParameterError
-            If there are too few rows.
-        """
+    def _compile(self, columns: Columns) -> CompiledPrior:
         _check_rows(columns.total_weight, columns.mean.size)
-        return super().compile(columns)
+        return super()._compile(columns)
 
-    def compile_gaussian(self, scale: FloatArray, n: int) -> GaussianPrior:
-        """Return the prior of a gaussian model on the internal scale.
-
-        Parameters
-        ----------
-        scale : ndarray (D,)
-            Standard deviations of the columns.
-        n : int
-            Number of rows of positive weight.
-
-        Returns
-        -------
-        GaussianPrior
-            Prior for centred and scaled columns.
-
-        Raises
-        ------
-        ParameterError
-            If there are too few rows.
-        """
+    def _compile_gaussian(self, scale: FloatArray, n: int) -> GaussianPrior:
         _check_rows(n, scale.size)
-        return super().compile_gaussian(scale, n)
+        return super()._compile_gaussian(scale, n)
 
     def _of_u(
         self, log_u: FloatArray, log_rest: FloatArray, log_above: FloatArray, n: float, d: int

@@ -78,8 +78,26 @@ class Penalty(GaussianPrior):
         return GaussianScore.penalised(sums.nu + 1.0, sums.total, self.penalty)
 
 
+class AtMaxima(CoefficientPrior):
+    """Base of the rules; the unit-information prior of the null model serves the rank rule and surrogates."""
+
+    @property
+    def of_null_model(self) -> bool:
+        """True: `W` is that of the fitted null model."""
+        return True
+
+    def _rule(self, n: float) -> tuple[Rule, float]:
+        """Return the rule, and its number."""
+        raise NotImplementedError
+
+    def _compile(self, columns: Columns) -> CompiledPrior:
+        rule, value = self._rule(columns.total_weight)
+        unit = GPrior("n", information="null").compile(columns)
+        return replace(unit, rule=rule, rule_value=value)
+
+
 @dataclass(frozen=True)
-class EmpiricalBayes(CoefficientPrior):
+class EmpiricalBayes(AtMaxima):
     """The g-prior with g at the maximum of each model's marginal likelihood (local empirical Bayes).
 
     In linear models ``g = max(F - 1, 0)`` with the F statistic of the model [1]_. In others the prior has the
@@ -99,46 +117,15 @@ class EmpiricalBayes(CoefficientPrior):
     EmpiricalBayes()
     """
 
-    @property
-    def of_null_model(self) -> bool:
-        """True: a typical precision is that of the fitted null model."""
-        return True
+    def _rule(self, n: float) -> tuple[Rule, float]:
+        return Rule.BEST_G, 0.0
 
-    def compile(self, columns: Columns) -> CompiledPrior:
-        """Return the rule on the internal scale.
-
-        Parameters
-        ----------
-        columns : Columns
-            Moments of the columns, with cross-products for the information of the null model.
-
-        Returns
-        -------
-        CompiledPrior
-            Rule for centred and scaled columns.
-        """
-        return replace(_unit(columns), rule=Rule.BEST_G)
-
-    def compile_gaussian(self, scale: FloatArray, n: int) -> GaussianPrior:
-        """Return the rule of a gaussian model on the internal scale.
-
-        Parameters
-        ----------
-        scale : ndarray (D,)
-            Standard deviations of the columns.
-        n : int
-            Number of rows of positive weight.
-
-        Returns
-        -------
-        GaussianPrior
-            Rule for centred and scaled columns.
-        """
+    def _compile_gaussian(self, scale: FloatArray, n: int) -> GaussianPrior:
         zero = np.zeros(scale.size)
         return BestG(zero, zero, zero)
 
 
-class Criterion(CoefficientPrior):
+class Criterion(AtMaxima):
     """Base of criteria: the largest likelihood, and a penalty for each coefficient."""
 
     def penalty(self, n: float) -> float:
@@ -154,49 +141,15 @@ class Criterion(CoefficientPrior):
         float
             Half of what the criterion adds to the deviance.
         """
+        return self._penalty(n)
+
+    def _penalty(self, n: float) -> float:
         raise NotImplementedError
 
-    @property
-    def of_null_model(self) -> bool:
-        """True: a typical precision is that of the fitted null model."""
-        return True
+    def _rule(self, n: float) -> tuple[Rule, float]:
+        return Rule.PENALTY, self.penalty(n)
 
-    def compile(self, columns: Columns) -> CompiledPrior:
-        """Return the rule on the internal scale.
-
-        Parameters
-        ----------
-        columns : Columns
-            Moments of the columns, with cross-products for the information of the null model.
-
-        Returns
-        -------
-        CompiledPrior
-            Rule for centred and scaled columns.
-        """
-        penalty = self.penalty(columns.total_weight)
-        return replace(_unit(columns), rule=Rule.PENALTY, rule_value=penalty)
-
-    def compile_gaussian(self, scale: FloatArray, n: int) -> GaussianPrior:
-        """Return the rule of a gaussian model on the internal scale.
-
-        Parameters
-        ----------
-        scale : ndarray (D,)
-            Standard deviations of the columns.
-        n : int
-            Number of rows of positive weight.
-
-        Returns
-        -------
-        GaussianPrior
-            Rule for centred and scaled columns.
-
-        Raises
-        ------
-        ParameterError
-            If there are not more rows than columns with the intercept.
-        """
+    def _compile_gaussian(self, scale: FloatArray, n: int) -> GaussianPrior:
         if n <= scale.size + 1:
             raise ParameterError(
                 f"The 'coef_prior' parameter must be another than {self!r} unless there are at least two "
@@ -226,19 +179,7 @@ class BIC(Criterion):
     2.302585092994046
     """
 
-    def penalty(self, n: float) -> float:
-        """Return the penalty on the log-likelihood for one coefficient.
-
-        Parameters
-        ----------
-        n : float
-            Number of rows, or of trials.
-
-        Returns
-        -------
-        float
-            Half of log n.
-        """
+    def _penalty(self, n: float) -> float:
         return 0.5 * float(np.log(n))
 
 
@@ -261,22 +202,5 @@ class AIC(Criterion):
     1.0
     """
 
-    def penalty(self, n: float) -> float:
-        """Return the penalty on the log-likelihood for one coefficient.
-
-        Parameters
-        ----------
-        n : float
-            Number of rows, which does not matter.
-
-        Returns
-        -------
-        float
-            One.
-        """
+    def _penalty(self, n: float) -> float:
         return 1.0
-
-
-def _unit(columns: Columns) -> CompiledPrior:
-    """Return the unit-information prior of the null model, for the rank rule and for surrogates."""
-    return GPrior("n", information="null").compile(columns)

@@ -43,6 +43,7 @@ class Mixture(CoefficientPrior):
         Information matrix W of models without an error variance; a keyword.
     """
 
+    by_size: ClassVar[bool] = False
     information: str = field(default="null", kw_only=True)
 
     def __post_init__(self) -> None:
@@ -65,24 +66,10 @@ class Mixture(CoefficientPrior):
         """True: the precision is that of the fitted null model, as a typical one under ``"observed"``."""
         return True
 
-    def compile(self, columns: Columns) -> CompiledPrior:
-        """Return the prior on the internal scale.
-
-        Parameters
-        ----------
-        columns : Columns
-            Moments of the columns, with cross-products for the information of the null model.
-
-        Returns
-        -------
-        CompiledPrior
-            Prior for centred and scaled columns, at g = 1.
-        """
+    def _compile(self, columns: Columns) -> CompiledPrior:
         at_one = GPrior(1.0, information="null").compile(columns)
         rule = Rule.UNKNOWN_G if self.information == "observed" else None
         return replace(at_one, mixture=self, total_weight=columns.total_weight, rule=rule)
-
-    by_size: ClassVar[bool] = False
 
     @property
     def tail(self) -> float:
@@ -114,6 +101,26 @@ class Mixture(CoefficientPrior):
         log_g = np.log(g)
         return self.log_density(log_g, n, d) - log_g
 
+    def least(self, n: float, d: int) -> float:
+        """Return the smallest possible g.
+
+        Parameters
+        ----------
+        n : float
+            Number of rows.
+        d : int
+            Number of columns of the model.
+
+        Returns
+        -------
+        float
+            0 unless the prior is truncated.
+        """
+        return self._least(n, d)
+
+    def _least(self, n: float, d: int) -> float:
+        return 0.0
+
     def log_density(self, log_g: Numbers, n: float, d: int = 1) -> Numbers:
         """Return the log prior density of log g.
 
@@ -129,12 +136,19 @@ class Mixture(CoefficientPrior):
         Returns
         -------
         float or ndarray
-            Log densities, of the shape of `log_g`.
+            Log densities, of the shape of `log_g`; -inf below the smallest g.
         """
-        return self._log_density(log_g, n)
+        low = self.least(n, d)
+        if low == 0:
+            return self._log_density(log_g, n, d)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            t = np.log(np.exp(log_g) - low)
+            found = self._log_density(t, n, d) - t + log_g
+        out = np.where(np.isnan(t) | (t == -np.inf), -np.inf, found)
+        return float(out) if out.ndim == 0 else out
 
     def log_g_at(self, t: FloatArray, n: float, d: int) -> FloatArray:
-        """Return log g at values of the variable of integrals, which is log g itself.
+        """Return log g at values of ``t = log(g - least)``, the variable of integrals.
 
         Parameters
         ----------
@@ -150,10 +164,11 @@ class Mixture(CoefficientPrior):
         ndarray
             Values, of the shape of `t`.
         """
-        return t
+        low = self.least(n, d)
+        return np.logaddexp(np.log(low), t) if low > 0 else t
 
     def density_at(self, t: FloatArray, n: float, d: int) -> FloatArray:
-        """Return the log prior density of the variable of integrals.
+        """Return the log prior density of ``t = log(g - least)``.
 
         Parameters
         ----------
@@ -169,7 +184,7 @@ class Mixture(CoefficientPrior):
         ndarray
             Values, of the shape of `t`.
         """
-        return np.asarray(self.log_density(t, n, d))
+        return np.asarray(self._log_density(t, n, d))
 
     def conditional(self, n: float) -> tuple[float, float, float]:
         """Return shape, power and unit of the prior as a mixture of gamma distributions of 1 / g.
@@ -190,21 +205,7 @@ class Mixture(CoefficientPrior):
         """
         return self._conditional(n)
 
-    def compile_gaussian(self, scale: FloatArray, n: int) -> GaussianPrior:
-        """Return the prior of a gaussian model on the internal scale.
-
-        Parameters
-        ----------
-        scale : ndarray (D,)
-            Standard deviations of the columns.
-        n : int
-            Number of rows of positive weight.
-
-        Returns
-        -------
-        GaussianPrior
-            Prior for centred and scaled columns.
-        """
+    def _compile_gaussian(self, scale: FloatArray, n: int) -> GaussianPrior:
         zero = np.zeros(scale.size)
         return UnknownG(zero, zero, zero, mixture=self)
 
@@ -214,7 +215,8 @@ class Mixture(CoefficientPrior):
             "does not have in closed form. Fit with sampler='collapsed'."
         )
 
-    def _log_density(self, log_g: Numbers, n: float) -> Numbers:
+    def _log_density(self, t: Numbers, n: float, d: int) -> Numbers:
+        """Return the log density of ``t = log(g - least)``."""
         raise NotImplementedError
 
     @staticmethod
@@ -327,8 +329,8 @@ class HyperG(Mixture):
         super().__post_init__()
         self._check(self.a)
 
-    def _log_density(self, log_g: Numbers, n: float) -> Numbers:
-        return np.log(0.5 * self.a - 1.0) - 0.5 * self.a * np.logaddexp(0.0, log_g) + log_g
+    def _log_density(self, t: Numbers, n: float, d: int) -> Numbers:
+        return np.log(0.5 * self.a - 1.0) - 0.5 * self.a * np.logaddexp(0.0, t) + t
 
     @property
     def tail(self) -> float:
@@ -370,8 +372,8 @@ class HyperGN(Mixture):
         super().__post_init__()
         self._check(self.a)
 
-    def _log_density(self, log_g: Numbers, n: float) -> Numbers:
-        scaled = log_g - np.log(n)
+    def _log_density(self, t: Numbers, n: float, d: int) -> Numbers:
+        scaled = t - np.log(n)
         return np.log(0.5 * self.a - 1.0) - 0.5 * self.a * np.logaddexp(0.0, scaled) + scaled
 
     @property
@@ -406,11 +408,11 @@ class ZellnerSiow(Mixture):
     ZellnerSiow()
     """
 
-    def _log_density(self, log_g: Numbers, n: float) -> Numbers:
+    def _log_density(self, t: Numbers, n: float, d: int) -> Numbers:
         half = 0.5 * n
         # For very small g, exp overflows to inf and the density is 0, as intended.
         with np.errstate(over="ignore"):
-            return 0.5 * np.log(half) - gammaln(0.5) - 0.5 * log_g - half * np.exp(-np.asarray(log_g))
+            return 0.5 * np.log(half) - gammaln(0.5) - 0.5 * t - half * np.exp(-np.asarray(t))
 
     def _conditional(self, n: float) -> tuple[float, float, float]:
         return 0.5, 0.0, 0.5 * n

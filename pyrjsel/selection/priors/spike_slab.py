@@ -110,28 +110,7 @@ class SpikeSlab(CoefficientPrior):
         }
         return replace(self, **parts)  # type: ignore[arg-type]
 
-    def compile_gaussian(self, scale: FloatArray, n: int) -> GaussianPrior:
-        """Return the prior of a gaussian model on the internal scale.
-
-        Without columns it is a normal prior without coefficients.
-
-        Parameters
-        ----------
-        scale : ndarray (D,)
-            Standard deviations of the columns.
-        n : int
-            Number of rows of positive weight.
-
-        Returns
-        -------
-        GaussianPrior
-            The prior with the precisions of spikes, relative to 1 / sigma^2 if `scaled`.
-
-        Raises
-        ------
-        ParameterError
-            If a sequence does not have D numbers.
-        """
+    def _compile_gaussian(self, scale: FloatArray, n: int) -> GaussianPrior:
         zero = np.zeros(scale.size)
         if not scale.size:
             return GaussianPrior(zero, zero, zero, self.scaled)
