@@ -30,7 +30,7 @@ from pyrjsel.selection.models.registry import CLASSES
 from pyrjsel.selection.models.without_data import AbsentRegression, KnownModels, RankRule
 from pyrjsel.selection.posterior import Audit, Draws, Moments, Posterior
 from pyrjsel.selection.priors.registry import COEF_PRIORS
-from pyrjsel.selection.results.model_checks import Dispersion
+from pyrjsel.selection.results.checks.dispersion import Dispersion
 from pyrjsel.selection.results.results import SelectionResults
 from pyrjsel.selection.results.saving import FLAGS, KIND, MOMENTS, SCHEMA
 from pyrjsel.selection.results.tables import Known

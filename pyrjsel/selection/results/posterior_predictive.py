@@ -14,6 +14,14 @@ from pyrjsel._validate import bad_value, check_choice, check_int, check_rng
 from pyrjsel.families import Statistic, Values
 from pyrjsel.report import plot_check, plot_checks
 from pyrjsel.selection.evidence.gaussian import SingleModels
+from pyrjsel.selection.results.checks.predictive import (
+    COLUMNS,
+    Compared,
+    chosen_statistics,
+    compare,
+    named_statistic,
+    simulated_responses,
+)
 from pyrjsel.selection.results.prediction import (
     PREDICTION_DRAWS,
     WHICH,
@@ -21,14 +29,6 @@ from pyrjsel.selection.results.prediction import (
     averaged_draws,
     prediction_rows,
     rows_of_fit,
-)
-from pyrjsel.selection.results.predictive_checks import (
-    COLUMNS,
-    Compared,
-    chosen_statistics,
-    compare,
-    named_statistic,
-    simulated_responses,
 )
 from pyrjsel.selection.results.tables import PosteriorTables
 

@@ -10,7 +10,7 @@ from pyrjsel.report import dropped_note, repr_short
 from pyrjsel.results import Description, Facts, chain_facts, row_facts, size_fact, stuck_notes
 from pyrjsel.selection.posterior import Moments, Posterior
 from pyrjsel.selection.protocols import SelectionModel
-from pyrjsel.selection.results.model_checks import text as dispersion_text
+from pyrjsel.selection.results.checks.dispersion import text as dispersion_text
 from pyrjsel.selection.results.tables import PosteriorTables
 from pyrjsel.selection.samplers.recording.recorder import VISITS_ALONE
 from pyrjsel.selection.samplers.runs import note_of

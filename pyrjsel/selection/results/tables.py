@@ -27,13 +27,9 @@ from pyrjsel.runtime import FitSettings
 from pyrjsel.selection.posterior import Draws, Posterior
 from pyrjsel.selection.protocols import SelectionModel, SingleModel
 from pyrjsel.selection.regression.validation import INTERCEPT
+from pyrjsel.selection.results.checks.dispersion import Dispersion, look_for_dispersion
+from pyrjsel.selection.results.checks.separation import Separated, look_for_separation
 from pyrjsel.selection.results.intervals import interval_table
-from pyrjsel.selection.results.model_checks import (
-    Dispersion,
-    Separated,
-    look_for_dispersion,
-    look_for_separation,
-)
 from pyrjsel.selection.results.prediction import (
     PREDICTION_DRAWS,
     WHICH,

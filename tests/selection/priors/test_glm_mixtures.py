@@ -304,6 +304,21 @@ def test_no_posterior_of_classes_separated_completely(prior, sampler):
         rj.LogitSelection(y, x, coef_prior=prior).fit(sampler=sampler, draws=500, rng=1)
 
 
+def test_one_separated_model_is_enough():
+    """A largest one is far too improbable to be visited; a limit of sizes excludes it."""
+    rng = np.random.default_rng(3)
+    x = pd.DataFrame(rng.normal(size=(26, 14)), columns=[*"abcdefghijklmn"])
+    y = (x["a"] + 1.6 * rng.normal(size=26) > 0).astype(int).rename("y")
+    options = {"coef_prior": rj.Robust(), "model_prior": rj.Bernoulli(0.01)}
+    with pytest.raises(rj.DataError, match=r"a \+ b.* \+ n separates the classes completely"):
+        rj.LogitSelection(y, x, **options).fit(sampler="collapsed", draws=1000, rng=1)
+    results = rj.LogitSelection(y, x, max_size=2, **options).fit(rng=1)
+    assert results.separated == {}
+    # More columns than rows: the last that are independent of the others.
+    with pytest.warns(rj.RankWarning), pytest.raises(rj.DataError, match="separates the classes completely"):
+        rj.LogitSelection(y[:12], x[:12], **options).fit(sampler="collapsed", draws=1000, rng=1)
+
+
 @pytest.mark.parametrize(
     ("prior", "completely"),
     [(rj.GPrior(20), True), (rj.HyperG(3.5), True), (rj.CCH(1.5, 2), True), (rj.ZellnerSiow(), False)],

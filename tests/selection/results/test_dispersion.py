@@ -8,7 +8,7 @@ import statsmodels.formula.api as smf
 
 import pyrjsel as rj
 from pyrjsel.families import Binomial, Poisson
-from pyrjsel.selection.results.model_checks import Dispersion
+from pyrjsel.selection.results.checks.dispersion import Dispersion
 
 N = 120
 RNG = np.random.default_rng(21)

@@ -9,8 +9,8 @@ from scipy.special import expit
 
 import pyrjsel as rj
 from pyrjsel.families import Gaussian
+from pyrjsel.selection.results.checks.predictive import simulated_responses
 from pyrjsel.selection.results.prediction import Prediction
-from pyrjsel.selection.results.predictive_checks import simulated_responses
 
 plt = pytest.importorskip("matplotlib.pyplot")
 

@@ -1,22 +1,19 @@
-"""Checks of the best models: separation and overdispersion."""
+"""Models that separate the classes, whose likelihoods have no maximum."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 from scipy.optimize import linprog
-from scipy.stats import chi2
 
-from pyrjsel._errors import DataError, DispersionWarning, SeparationWarning
+from pyrjsel._errors import DataError, SeparationWarning
 from pyrjsel._typing import ByteArray
-from pyrjsel._validate import beyond, listed
+from pyrjsel._validate import listed
 from pyrjsel._warnings import warn
-from pyrjsel.design import DesignData
 from pyrjsel.selection.evidence._laplace import ModeFinder
 from pyrjsel.selection.evidence.laplace import MarginalLikelihood
 from pyrjsel.selection.posterior import Posterior
 from pyrjsel.selection.protocols import SelectionModel, SingleModel
+from pyrjsel.selection.regression.columns import independent
 from pyrjsel.selection.regression.glm import Regression
 
 
@@ -100,6 +97,8 @@ def _fewest(regression: Regression, terms: list[int]) -> tuple[int, ...]:
 
 # Powers of 1 / g as in ``Mixture.tail`` up to which separated classes leave no posterior.
 HEAVIEST = 0.5
+# Terms of which a largest model is made: the rank of each of its parts takes the cube of their number.
+MOST_TERMS = 256
 # Models with at least this posterior probability are checked, up to a limit.
 MASS, MODELS = 0.005, 50
 
@@ -112,8 +111,7 @@ def look_for_separation(model: SelectionModel, posterior: Posterior, single: Sin
     Raises
     ------
     DataError
-        If a model has no posterior: given g, likelihoods integrated over a flat intercept increase as the
-        square root of g if classes are separated completely, and the prior of g decreases no faster.
+        If one of the best models or a largest one has no posterior, see ``_refuse_infinite``.
 
     Warns
     -----
@@ -131,14 +129,7 @@ def look_for_separation(model: SelectionModel, posterior: Posterior, single: Sin
     }
     mixture = single.regression.prior.mixture
     if mixture is not None and mixture.tail <= HEAVIEST:
-        for row in found:
-            if separated_completely(single.regression, posterior.packed[row]):
-                shown = " + ".join(model.space.terms_of(posterior.packed[row]))
-                raise DataError(
-                    f"The model {shown} separates the classes completely: under {model.coef_prior!r} its "
-                    "marginal likelihood is infinite, and there is no posterior. Use another 'coef_prior', "
-                    "as GPrior(g), Normal(sd), HyperG(a) or HyperGN(a) with a > 3, or leave out terms."
-                )
+        _refuse_infinite(model, single, [posterior.packed[row] for row in found])
     if result:
         culprits = list(dict.fromkeys(name for terms in result.values() for name in terms))
         best = f"{len(result)} of the {some} best models" if some > 1 else "the best model"
@@ -150,99 +141,36 @@ def look_for_separation(model: SelectionModel, posterior: Posterior, single: Sin
     return result
 
 
-# Limits of Pearson's chi-square over its degrees of freedom, and of its p-value, for a warning.
-RATIO, LEVEL = 1.5, 1e-3
-# Rows with a smaller fitted variance are omitted: a single one could dominate the statistic.
-LEAST_VARIANCE = 1e-6
+def _refuse_infinite(model: SelectionModel, single: MarginalLikelihood, separated: list[ByteArray]) -> None:
+    """Raise :class:`DataError` if a model separates the classes completely under a heavy-tailed mixture.
 
-
-@dataclass(frozen=True)
-class Dispersion:
-    """Pearson's chi-square of the best model, at its posterior mode.
-
-    Attributes
-    ----------
-    statistic : float
-        Sum over rows of squared residuals divided by their variances.
-    df : int
-        Number of rows minus number of columns of the model.
-    p_value : float
-        Probability of a larger statistic under a gamma distribution with the mean and variance of the
-        statistic if the family is correct; for rows with many events, the chi-square distribution.
+    Given g, likelihoods integrated over a flat intercept then increase as the square root of g, and the prior
+    of g decreases no faster: the marginal likelihood is infinite. More columns separate what fewer do, so a
+    largest model is tried too, where chains would hardly ever get.
     """
-
-    statistic: float
-    df: int
-    p_value: float
-
-    @property
-    def ratio(self) -> float:
-        """The statistic divided by its degrees of freedom."""
-        return self.statistic / self.df
-
-    @property
-    def over(self) -> bool:
-        """Whether the responses are overdispersed."""
-        return self.ratio > RATIO and self.p_value < LEVEL
-
-    @classmethod
-    def of(cls, squares: np.ndarray, excess: np.ndarray, columns: int) -> Dispersion | None:
-        """Return the test of squared standardised residuals (n,), None if no degree of freedom is left.
-
-        `excess` (n,) is their variance minus 2, the variance of the square of a normal residual.
-        """
-        df = len(squares) - columns
-        if df < 1:
-            return None
-        scale = float(np.mean(2.0 + excess)) / 2.0
-        statistic = float(squares.sum())
-        return cls(statistic, df, float(chi2.sf(statistic / scale, df / scale)))
+    regression = single.regression
+    largest = _largest(model, regression)
+    _, *extremes = single.finder.maximum_likelihood(largest)
+    if regression.family.strays(*extremes):
+        separated = [*separated, largest]
+    for gamma in separated:
+        if separated_completely(regression, gamma):
+            shown = " + ".join(model.space.terms_of(gamma))
+            raise DataError(
+                f"The model {shown} separates the classes completely: under {model.coef_prior!r} its "
+                "marginal likelihood is infinite, and there is no posterior. Use another 'coef_prior', as "
+                "GPrior(g), Normal(sd), HyperG(a) or HyperGN(a) with a > 3, or leave out terms, or set "
+                "'max_size'."
+            )
 
 
-def look_for_dispersion(
-    model: SelectionModel, posterior: Posterior, single: SingleModel
-) -> Dispersion | None:
-    """Return Pearson's chi-square of the best model; None if it is not informative.
-
-    It is informative for counts, and for proportions if rows have more than one trial.
-
-    Warns
-    -----
-    DispersionWarning
-        If the responses are overdispersed.
-    """
-    found = _dispersion(model, posterior, single)
-    if found is not None and found.over:
-        warn(text(found), DispersionWarning)
-    return found
-
-
-def text(found: Dispersion) -> str:
-    """Return the warning about overdispersed responses."""
-    return (
-        f"The responses are overdispersed: Pearson's chi-square of the best model is "
-        f"{beyond(found.ratio, RATIO)} times its {found.df:,} degrees of freedom (p < {LEVEL:g}). Inclusion "
-        "probabilities are then too extreme and intervals too narrow."
-    )
-
-
-def _dispersion(model: SelectionModel, posterior: Posterior, single: SingleModel) -> Dispersion | None:
-    regression, data = model.regression, model.data
-    if not isinstance(regression, Regression) or not isinstance(data, DesignData):
-        return None
-    family = regression.family
-    weights = data.extras.get("weights", np.ones(data.n))
-    if not family.tells_dispersion(weights):
-        return None
-    assert isinstance(single, MarginalLikelihood)
-    integral = single.approximate(posterior.packed[0])
-    b = integral.moments[0] / np.concatenate([[1.0], regression.scale])[integral.columns]
-    eta = b[0] + data.X[:, integral.columns[1:] - 1] @ b[1:]
-    if "offset" in data.extras:
-        eta = eta + data.extras["offset"]
-    mean = family.mean(eta)
-    variance = weights * family.variance(mean)
-    rows = np.isfinite(variance) & (variance > LEAST_VARIANCE)
-    gap = weights[rows] * (data.y[rows] - mean[rows])
-    excess = family.excess(mean[rows]) / weights[rows]
-    return Dispersion.of(gap**2 / variance[rows], excess, integral.columns.size)
+def _largest(model: SelectionModel, regression: Regression) -> ByteArray:
+    """Return a model (J,) to which hardly a term can be added: terms in order, as long as it has a prior."""
+    space, gamma = model.space, model.space.empty_model()
+    for term in np.flatnonzero(space.free)[:MOST_TERMS]:
+        gamma[term] = 1
+        columns = regression.model_columns(gamma)[1:] - 1
+        exists = independent(regression.rank_gram(columns), regression.most_columns)
+        if not exists or space.why_infeasible(gamma) is not None:
+            gamma[term] = 0
+    return gamma

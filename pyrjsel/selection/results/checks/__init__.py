@@ -1,0 +1,1 @@
+"""Checks of fits: separated classes, overdispersion, and responses simulated from the posterior."""
