@@ -142,7 +142,10 @@ class Family(ABC):
 
     @abstractmethod
     def strays(self, smallest: float, largest: float) -> bool:
-        """Return whether fitted eta from `smallest` to `largest` may be diverging to infinity."""
+        """Return whether fitted eta from `smallest` to `largest` may be diverging to infinity.
+
+        With the offset of :meth:`rows`.
+        """
 
     @abstractmethod
     def interval(self, means: FloatArray, alpha: float, nuisance: Values) -> FloatArray:
@@ -179,10 +182,12 @@ class Family(ABC):
         """Return the default statistics of predictive checks, by name, for these `weights` (rows,)."""
 
     def log_constant(self, y: FloatArray, weights: FloatArray | None = None) -> float:
-        """Return the constant that :meth:`log_likelihood` omits: logs of binomial coefficients or factorials.
+        """Return the constant that marginal likelihoods omit: logs of binomial coefficients or factorials.
 
-        Not used for families with nuisance parameters, which omit nothing.
+        Those of families with nuisance parameters omit nothing.
         """
+        if self.nuisance.names:
+            return 0.0
         w = np.ones(y.size) if weights is None else weights
         rows = w > 0
         y, w, zero = y[rows], w[rows], np.zeros(int(rows.sum()))

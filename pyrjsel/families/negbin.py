@@ -5,9 +5,10 @@ from typing import Any, ClassVar
 
 import numpy as np
 from scipy.optimize import minimize_scalar
-from scipy.special import betainc, gammaln, log_expit, xlogy
+from scipy.special import betainc, betaln, digamma, gammaln, log_expit, polygamma, xlogy
 from scipy.stats import nbinom
 
+from pyrjsel._core._vecmath import logit_loglik, logit_score
 from pyrjsel._typing import FloatArray
 from pyrjsel._validate import check_real
 from pyrjsel.families._family import LOGIT, Passes
@@ -41,6 +42,8 @@ class NegativeBinomial(Poisson):
         Mean and standard deviation of the normal prior of the logarithm of an unknown theta.
     given : float or None
         The theta of methods without one: `theta`, or the most probable one in the model without terms.
+    counts : ndarray (3, m) or None
+        The distinct pairs of a sum of counts and its number, and how often each occurs, if theta is unknown.
     """
 
     name: ClassVar[str] = "negbin"
@@ -50,6 +53,7 @@ class NegativeBinomial(Poisson):
     log_mean: float = 0.0
     log_sd: float = 2.0
     given: float | None = field(default=None, compare=False)
+    counts: FloatArray | None = field(default=None, compare=False, repr=False)
 
     def __post_init__(self) -> None:
         if self.theta is not None:
@@ -84,15 +88,56 @@ class NegativeBinomial(Poisson):
         def loss(t: float) -> float:
             family = self.at(float(np.exp(t)))
             eta = family.null_intercept(y, w, known) + known
-            return -float(family.log_density(y, eta[:, None], w, {}).sum()) - self.log_prior(t)
+            return -float(family.log_density(y, eta[:, None], w, {}).sum()) - self.log_prior(t)[0]
 
         ends = (self.log_mean - REACH * self.log_sd, self.log_mean + REACH * self.log_sd)
-        return self.at(float(np.exp(minimize_scalar(loss, bounds=ends, method="bounded").x)))
+        found = float(np.exp(minimize_scalar(loss, bounds=ends, method="bounded").x))
+        pairs, times = np.unique(np.stack([w * y, w]), axis=1, return_counts=True)
+        return replace(self, given=found, counts=np.vstack([pairs, times]))
 
-    def log_prior(self, t: float) -> float:
-        """Return the log prior density of log theta at `t`."""
-        z = (t - self.log_mean) / self.log_sd
-        return -0.5 * z * z - float(np.log(self.log_sd)) - HALF_LOG_2PI
+    def log_prior(self, t: Any) -> tuple[Any, Any, float]:
+        """Return the log prior density of log theta at `t`, its slope and minus its second derivative."""
+        z, curve = (t - self.log_mean) / self.log_sd, 1.0 / self.log_sd**2
+        return -0.5 * z * z - np.log(self.log_sd) - HALF_LOG_2PI, -z / self.log_sd, curve
+
+    def joint(
+        self, y: FloatArray, w: FloatArray, eta: FloatArray, t: float
+    ) -> tuple[float, FloatArray, FloatArray, float, float, FloatArray]:
+        """Return the log-likelihood with all constants, and derivatives in eta and in ``t = log(theta)``.
+
+        The first and minus the second in eta (n,), the same in t, and minus the mixed ones (n,). Rows may be
+        combined ones.
+        """
+        theta, away = float(np.exp(t)), eta - t
+        value, residual, weight = logit_score(away, w * y, w * (y + theta))
+        expected = theta * (w * y - residual) / (y + theta)  # theta times the share of mu in mu + theta
+        rest = theta * float(w @ np.logaddexp(0.0, away))
+        constant, slope, curve = self._constants(theta)
+        return (
+            value + constant,
+            residual,
+            weight,
+            slope - float(residual.sum()) - rest,
+            float(weight.sum()) - 2.0 * float(expected.sum()) + rest - curve,
+            expected - weight,
+        )
+
+    def joint_values(self, y: FloatArray, w: FloatArray, eta: FloatArray, t: FloatArray) -> FloatArray:
+        """Return log-likelihoods with all constants, plus log prior densities of t (m,), at eta (m, n)."""
+        theta, wy, wants = np.exp(t), w * y, np.empty(t.size)
+        for k, size in enumerate(theta):
+            wants[k] = logit_loglik(eta[k] - t[k], wy, wy + w * size)[0] + self._constants(size)[0]
+        return np.asarray(wants + self.log_prior(t)[0])
+
+    def _constants(self, theta: float) -> tuple[float, float, float]:
+        """Return the terms of the log-likelihood without eta, with two derivatives in log theta."""
+        assert self.counts is not None
+        sums, number, times = self.counts
+        size = theta * number
+        slope = size * (digamma(sums + size) - digamma(size))
+        bend = size**2 * (polygamma(1, sums + size) - polygamma(1, size))
+        value = log_rising(size, sums) - gammaln(sums + 1.0)
+        return float(times @ value), float(times @ slope), float(times @ (slope + bend))
 
     def rows(
         self, y: FloatArray, weights: FloatArray | None, offset: FloatArray
@@ -133,10 +178,21 @@ class NegativeBinomial(Poisson):
         return float(weights[weights > 0] @ terms[weights > 0])
 
     def saturated(self, y: FloatArray, weights: FloatArray | None = None) -> float:
-        """Return the log-likelihood of the saturated model, without the same terms."""
+        """Return the log-likelihood of the saturated model, without the same terms.
+
+        If theta is unknown, it is that of Poisson counts, the supremum over theta, with all constants.
+        """
+        if self.theta is None:
+            w = np.ones(y.size) if weights is None else weights
+            used = w > 0
+            return super().saturated(y, weights) + Poisson().log_constant(y[used], w[used])
         theta = self.size
         terms = xlogy(y, y) + theta * np.log(theta) - (y + theta) * np.log(y + theta)
         return float(np.sum(terms if weights is None else weights * terms))
+
+    def strays(self, smallest: float, largest: float) -> bool:
+        """Return whether the smallest fitted rate may be going to 0."""
+        return super().strays(smallest + float(np.log(self.size)), largest + float(np.log(self.size)))
 
     def interval(self, means: FloatArray, alpha: float, nuisance: Values) -> FloatArray:
         """Return the smallest counts whose cumulative probability reaches alpha/2 and 1 - alpha/2."""
@@ -162,7 +218,7 @@ class NegativeBinomial(Poisson):
         theta = self._thetas(nuisance, eta.shape[1])
         away = eta - np.log(theta)
         count, size = (weights * y)[:, None], weights[:, None] * theta
-        constant = gammaln(count + size) - gammaln(size) - gammaln(count + 1.0)
+        constant = log_rising(size, count) - gammaln(count + 1.0)
         return np.asarray(constant + count * log_expit(away) + size * log_expit(-away))
 
     def _thetas(self, nuisance: Values, draws: int) -> FloatArray:
@@ -171,12 +227,14 @@ class NegativeBinomial(Poisson):
 
     def facts(self, y: FloatArray, weights: FloatArray | None) -> list[tuple[str, str]]:
         """Return the number of events, of observations without events, and what is known of theta."""
-        known = (
-            f"estimated, log theta ~ N({self.log_mean:g}, {self.log_sd:g}^2)"
-            if self.theta is None
-            else f"{self.theta:,.6g}"
-        )
+        known = "estimated" if self.theta is None else f"{self.theta:,.6g}"
         return [*super().facts(y, weights), ("Theta", known)]
+
+
+def log_rising(size: FloatArray, count: FloatArray) -> FloatArray:
+    """Return ``log Gamma(size + count) - log Gamma(size)``, without cancellation for large sizes."""
+    some = np.maximum(count, 1e-300)
+    return np.asarray(np.where(count > 0, gammaln(some) - betaln(some, size), 0.0))
 
 
 def mixture_quantile(means: FloatArray, theta: FloatArray, p: float) -> FloatArray:

@@ -7,9 +7,10 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from pyrjsel._errors import DataError
+from pyrjsel._errors import DataError, NotAvailableError
 from pyrjsel._once import kept_property
 from pyrjsel._typing import FloatArray, IntArray
+from pyrjsel._validate import listed
 from pyrjsel.families import Binomial, Family, Nuisance
 from pyrjsel.selection.priors.base import CoefficientPrior, Columns, CompiledPrior
 from pyrjsel.selection.regression._problem import Problem, grid_of_g
@@ -181,6 +182,13 @@ class Regression(TermColumns):
         else:
             gram = (columns[1:] * w) @ columns[1:].T
         prior = coef_prior.compile(Columns(mean, scale, gram, total))
+        if family.nuisance.names and (prior.mixture is not None or prior.rule is not None):
+            unknown = listed(family.nuisance.names)
+            raise NotAvailableError(
+                f"A {family.name} model with an unknown {unknown} supports Normal priors, and GPrior with a "
+                f"known g and information='null' or 'unit'. Got {coef_prior!r}: use one of "
+                f"these, or give {unknown}."
+            )
         return cls(
             columns,
             mean,
