@@ -53,7 +53,8 @@ class KernelRegression:
         by the width, and returns (n, m).
     width : float, "median" or sequence of float, default 1.0
         In units of the standardised inputs. ``"median"`` is the median distance between rows. Of a sequence
-        the width of the largest evidence is chosen in ``fit``.
+        the width of the largest evidence is chosen in ``fit``; ``width_average=True`` of
+        :meth:`KernelResults.predict` averages over all of them.
     convention : {"2w2", "w2"}
         Of the Gaussian kernel: exp(-d^2 / (2 w^2)), or exp(-d^2 / w^2).
     mean_kernels : float, default 1.0
