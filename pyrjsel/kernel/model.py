@@ -36,10 +36,10 @@ PROBES = 8
 class KernelRegression:
     """Regression on kernels whose number and places are unknown.
 
-    The response is ``beta_0 + sum_i beta_i K(x, mu_i)`` and normal noise. The centres mu_i are rows of the
-    data; how many there are, which, their coefficients and two variances have a posterior, which a particle
-    filter follows through the rows, one after another. Made from arrays here, from a formula by
-    :meth:`from_formula` or :func:`pyrjsel.kernel_regression`.
+    The response is ``beta_0 + sum_i beta_i K(x, mu_i)`` and normal noise, with a linear trend on request.
+    The centres mu_i are rows of the data; how many there are, which, their coefficients and two variances
+    have a posterior, which a particle filter follows through the rows, one after another. Made from arrays
+    here, from a formula by :meth:`from_formula` or :func:`pyrjsel.kernel_regression`.
 
     Parameters
     ----------
@@ -61,6 +61,10 @@ class KernelRegression:
         Lambda of the prior of the number of kernels k, proportional to Lambda^k / k! from 0 to `max_kernels`.
     max_kernels : int, optional
         Largest number of kernels, at most the number of rows; None is 50, however many rows there are.
+    trend : {"constant", "linear"}
+        What the kernels are added to: a constant, or a constant and a linear function of all inputs, as
+        kernels see them. Their coefficients have the prior of those of the kernels. Far from all rows
+        predictions are those of the trend.
     standardize : bool, default True
         Whether inputs and response are measured in standard deviations from their means; the constants are
         those of these rows for ever.
@@ -132,6 +136,7 @@ class KernelRegression:
         convention: str = "2w2",
         mean_kernels: float = 1.0,
         max_kernels: int | None = None,
+        trend: str = "constant",
         standardize: bool = True,
         noise_variance: float | None = None,
         coef_variance: float | None = None,
@@ -146,6 +151,7 @@ class KernelRegression:
             convention,
             mean_kernels,
             max_kernels,
+            trend,
             standardize,
             noise_variance,
             coef_variance,
@@ -165,6 +171,7 @@ class KernelRegression:
         convention: str = "2w2",
         mean_kernels: float = 1.0,
         max_kernels: int | None = None,
+        trend: str = "constant",
         standardize: bool = True,
         noise_variance: float | None = None,
         coef_variance: float | None = None,
@@ -182,7 +189,7 @@ class KernelRegression:
             columns. ``.`` stands for all other columns.
         data : DataFrame, pyarrow Table, or mapping of columns
             The rows.
-        kernel, width, convention, mean_kernels, max_kernels, standardize : optional
+        kernel, width, convention, mean_kernels, max_kernels, trend, standardize : optional
             As for the class.
         noise_variance, coef_variance, noise_prior, coef_prior, missing : optional
             As for the class.
@@ -219,6 +226,7 @@ class KernelRegression:
             convention,
             mean_kernels,
             max_kernels,
+            trend,
             standardize,
             noise_variance,
             coef_variance,
