@@ -2,9 +2,9 @@
 
 A particle is a set U of k centres (rows, increasing) with the variances sigma^2 of the noise and delta^2 of
 the coefficients, which are integrated out, and drawn at the end of each row. Columns of kernel values are
-cached for all particles at once: the loop sees their inner products alone (``gram``, ``moments``). The first f
-slots are columns of all particles, the intercept and those of a trend, and ``slot[row]`` is the place of the
-column of the centre at a row.
+cached for all particles at once: the loop sees their inner products alone (``gram``, ``moments``). The first
+f slots are columns of all particles, the intercept and those of a trend, and ``slot[row]`` is the place of
+the column of the centre at a row.
 
 With A = K'K + rho I, rho = sigma^2 / delta^2, A = L L' and v = L^{-1} K'y::
 
