@@ -8,6 +8,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
+from turns import every
 
 import pyrjsel as rj
 from pyrjsel.storage import Document, read, write
@@ -281,7 +282,7 @@ def pictures(results, names):
     return found
 
 
-@pytest.mark.parametrize("name", fits.FITS)
+@pytest.mark.parametrize("name", every(2, fits.FITS))
 def test_plots_of_loaded_results_are_the_same_pictures(tmp_path, name):
     """Pixel by pixel, in one process; without the rows those that need none."""
     data, results = fits.make(name)
