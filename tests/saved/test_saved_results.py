@@ -223,6 +223,14 @@ MEMBERS = {
 }
 
 
+@pytest.mark.parametrize("name", ["logit enumerated", "kernel smc", "pattern interactions", "mixture"])
+def test_files_are_written_to_folders_that_exist(tmp_path, name):
+    _, results = fits.make(name)
+    with pytest.raises(rj.ParameterError, match=r"^The 'path' parameter of .*in a folder that exists"):
+        results.save(tmp_path / "none" / "a.rjs")
+    assert list(tmp_path.iterdir()) == []
+
+
 def test_draws_that_were_not_saved_need_rows(tmp_path):
     path = tmp_path / "a.rjs"
     fits.make("logit enumerated")[1].save(path)

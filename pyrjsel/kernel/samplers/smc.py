@@ -143,7 +143,7 @@ class FilterRun:
         watch = Stopwatch()
         labels = self.index.append(index)
         jobs = [FilterJob(self.settings, x, y, state) for state in self.states]
-        # The seeds that are spawned here are not used: each state goes on with its own random numbers.
+        # The seeds spawned here are not used: each state continues its own random numbers.
         self.states = same_rows(run_passes(jobs, np.random.default_rng(0), progress=progress, watch=watch))
         self.index = labels[: len(self.state.y)]
         missed = len(labels) - len(self.index)
@@ -193,7 +193,7 @@ def fit_filter(
     n_jobs, progress
         As for ``fit``.
     checkpoint : Checkpoint, optional
-        Where the passes write down where they are.
+        Where the passes save their states.
 
     Returns
     -------
