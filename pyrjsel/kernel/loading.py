@@ -1,6 +1,6 @@
 """Results as files: what is read."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from math import sqrt
 from typing import Any
@@ -20,7 +20,7 @@ from pyrjsel.kernel.posterior import Basis, KernelPosterior
 from pyrjsel.kernel.results import KernelResults
 from pyrjsel.kernel.samplers.mcmc import ChainRun
 from pyrjsel.kernel.samplers.serialization import moves_from_plain, particles_from_plain, state_from_plain
-from pyrjsel.kernel.samplers.smc import FilterRun
+from pyrjsel.kernel.samplers.smc import FilterRun, OtherWidth
 from pyrjsel.kernel.saving import KIND, SCHEMA, SETTINGS
 from pyrjsel.kernel.scaling import Scaling
 from pyrjsel.kernel.specification import Specification
@@ -40,13 +40,14 @@ def read_results(content: Content, schema: int, given: Given) -> KernelResults:
     model = _model(content, given)
     part, smc = content.part("run"), content.text("sampler", ("smc", "mcmc")) == "smc"
     run = _filter(part, model) if smc else _chains(part, model)
-    if "basis" not in content or not isinstance(run.posterior().x, AbsentArray):
-        return KernelResults(model, run)
-    return KernelResults(model, run, _basis(content.part("basis"), run.posterior(), model))
+    return KernelResults(model, run, _basis(content, run.posterior(), model))
 
 
-def _basis(content: Content, posterior: KernelPosterior, model: KernelRegression) -> Basis:
-    m = len(posterior.used)
+def _basis(content: Content, posterior: KernelPosterior, model: KernelRegression) -> Basis | None:
+    """Return the centres in use, which only predictions without rows take from a file."""
+    if "basis" not in content or not isinstance(posterior.x, AbsentArray):
+        return None
+    content, m = content.part("basis"), len(posterior.used)
     return Basis(
         content.array("inputs", float, (m, len(model.design.column_names)), finite=True),
         content.array("gram", float, (m + 1, m + 1), finite=True),
@@ -140,7 +141,27 @@ def _filter(content: Content, model: KernelRegression) -> FilterRun:
         seconds=content.number("seconds", 0.0),
         missed=content.integer("missed"),
         run_time=RunTime.from_plain(content.part("run_time")) if "run_time" in content else UNKNOWN,
+        others=list(_others(content, model, settings, place, (x, y, t))),
     )
+
+
+def _others(
+    content: Content,
+    model: KernelRegression,
+    settings: KernelSettings,
+    place: int,
+    rows: tuple[FloatArray | None, FloatArray | None, int],
+) -> Iterator[OtherWidth]:
+    """Yield the passes of widths that were not chosen, which files of earlier versions lack."""
+    seen = {place}
+    for part in content.parts("others") if "others" in content else ():
+        at = part.integer("place", high=len(model.kernels) - 1)
+        if at in seen:
+            raise part.wrong("place", "that of another width")
+        seen.add(at)
+        one = replace(settings, kernel=model.kernels[at])
+        other = OtherWidth(at, one, _state(part.part("state"), *rows[:2], one, rows[2]))
+        yield replace(other, basis=_basis(part, other.posterior, model))
 
 
 def _rows_seen(

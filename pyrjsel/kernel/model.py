@@ -53,7 +53,8 @@ class KernelRegression:
         (m, d), both divided by the width, and returns (n, m).
     width : float, "median" or sequence of float, default 1.0
         Width of the kernels in units of the standardised inputs. ``"median"`` is the median distance between
-        rows. From a sequence, ``fit`` chooses the width with the largest marginal likelihood.
+        rows. From a sequence, ``fit`` chooses the width with the largest marginal likelihood, and
+        ``width_average=True`` of :meth:`KernelResults.predict` averages over all of them.
     convention : {"2w2", "w2"}
         Form of the Gaussian kernel: exp(-d^2 / (2 w^2)), or exp(-d^2 / w^2).
     mean_kernels : float, default 1.0

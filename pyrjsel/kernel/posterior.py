@@ -165,6 +165,7 @@ class KernelPosterior:
             sd[:, law.draws] = np.sqrt(np.einsum("ngj,ngj->ng", spread, spread))
         return mean, sd
 
-    def block(self) -> int:
-        """Return the number of points that :meth:`mean_function` can take at a time."""
-        return max(1, BLOCK // int((self.k + 1).sum()))
+
+def block(k: NDArray[np.int32]) -> int:
+    """Return for how many points at a time means of draws with `k` (N,) kernels are computed."""
+    return max(1, BLOCK // int((k + 1).sum()))
