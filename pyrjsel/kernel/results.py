@@ -49,23 +49,23 @@ size can be had from it.""",
 
 
 class KernelResults(KernelTables):
-    """The posterior of a kernel regression; made by ``fit``.
+    """Posterior of a kernel regression, as returned by ``fit``.
 
     Parameters
     ----------
     model : KernelModel
-        What was fitted.
+        The fitted model.
     run : FilterRun or ChainRun
-        What the sampler gave.
+        Output of the sampler.
     basis : Basis, optional
-        The centres in use, from a file without the rows.
+        The centres in use, if loaded from a file without rows.
 
     Attributes
     ----------
     sampler : str
-        The sampler that was used.
+        The sampler used.
     width : float
-        Width of the kernels, as it was given; of several the one of the largest evidence.
+        Width of the kernels; of several, the one with the largest marginal likelihood.
 
     Examples
     --------
@@ -77,7 +77,7 @@ class KernelResults(KernelTables):
     >>> results.get_prediction([[0.0]]).summary_frame().columns.tolist()[:2]
     ['mean', 'mean_se']
 
-    Chains that go on have the draws of one longer run.
+    Extended chains have the draws of one longer run.
 
     >>> x = np.linspace(-3.0, 3.0, 20)[:, None]
     >>> chains = rj.KernelRegression(np.sin(x[:, 0]), x).fit(sampler="mcmc", draws=1000, rng=1)
@@ -138,11 +138,11 @@ class KernelResults(KernelTables):
         Parameters
         ----------
         new : DataFrame, optional
-            Rows with the variables of the formula; a matrix where the model was made from arrays. None is
-            the rows of the fit, and not those of :meth:`update`.
+            Rows with the variables of the formula, or a matrix of inputs if the model was built from arrays.
+            The default is the rows of the fit, without those of :meth:`update`.
         width_average : bool, default False
-            Whether to average over the widths of the model, by their posterior probabilities given all rows
-            seen; otherwise predictions are those of the width that was chosen.
+            Whether to average predictions over the widths of the model, by their posterior probabilities
+            given all rows so far. By default predictions are those of the chosen width.
 
         Returns
         -------
@@ -215,22 +215,22 @@ class KernelResults(KernelTables):
     # ------------------------------------------------------------------ more rows
 
     def update(self, new: Any, endog: Any = None, *, progress: bool | None = None) -> Self:
-        """Go on with new rows, in the order given; the results themselves change.
+        """Update the posterior with new rows, in the order given, in place.
 
         Parameters
         ----------
         new : DataFrame
-            Rows with the variables of the formula and the response; a matrix of inputs where the model was
-            made from arrays.
+            Rows with the variables of the formula and the response, or a matrix of inputs if the model was
+            built from arrays.
         endog : array_like, optional
-            The response of the rows, where `new` does not have it.
+            The response of the rows, if `new` does not have it.
         progress : bool, optional
-            Whether to show progress; None shows it in a terminal.
+            Whether to show a progress bar. None shows one in a terminal.
 
         Returns
         -------
         KernelResults
-            The same, of all rows so far; after Ctrl-C of those that were taken.
+            The same object, for all rows so far; after Ctrl-C, for the rows processed.
 
         Raises
         ------
@@ -238,21 +238,21 @@ class KernelResults(KernelTables):
             If a variable is missing from `new`.
         DataError
             If a value is missing, infinite or too large to be squared, a factor level was not seen in the
-            fit, or response and rows differ in number; all rows are refused then, and the results stay as
-            they were.
+            fit, or response and rows differ in number. All rows are then refused, and the results do not
+            change.
         NotAvailableError
             After ``sampler="mcmc"``.
 
         Warns
         -----
         ConvergenceWarning
-            If it was interrupted, or the particles have collapsed.
+            If the update was interrupted, or the particles have collapsed.
 
         Notes
         -----
-        Standardisation and the median width stay those of the first fit, and so does the chosen width; all
-        widths take the rows, for predictions that average over them. With ``row_order="given"`` and
-        ``standardize=False`` the result is that of one fit of all rows, to the last bit.
+        Standardisation, the median width and the chosen width remain those of the first fit. All widths are
+        updated, for predictions that average over them. With ``row_order="given"`` and ``standardize=False``
+        the result equals one fit of all rows bit for bit.
         """
         design, scaling = self.model.design, self.model.scaling
         run = self._filter("update")
@@ -291,8 +291,8 @@ class KernelResults(KernelTables):
         Returns
         -------
         matplotlib Axes
-            The axes: posterior mean, interval of the mean and of a new response, the rows that were seen, and
-            at the foot a tick for each centre, the stronger the more probable.
+            The axes: posterior mean, intervals of the mean and of a new response, the rows, and a tick for
+            each centre, darker if it is more probable.
 
         Raises
         ------
@@ -336,7 +336,7 @@ class KernelResults(KernelTables):
         Returns
         -------
         matplotlib Axes
-            The axes; rows at which particles were resampled have a mark.
+            The axes, with a mark at rows where particles were resampled.
 
         Raises
         ------

@@ -37,9 +37,8 @@ def describe(results: KernelTables) -> Description:
     ]
     if isinstance(run, FilterRun):
         error = results.log_evidence_se
-        info.append(
-            ("Log evidence", f"{results.log_evidence:.2f}" + ("" if np.isnan(error) else f" ({error:.2f})"))
-        )
+        known = "error unknown" if np.isnan(error) else f"{error:.2f}"
+        info.append(("Log evidence", f"{results.log_evidence:.2f} ({known})"))
     info.append(run.run_time.fact(run.seconds))
     notes = list(run.notes)
     if model.data.n_dropped:

@@ -133,7 +133,7 @@ class FilterRunner:
         return weights / weights.sum()
 
     def state(self) -> FilterState:
-        """Return the state after the last row; a runner made of it goes on to the same particles."""
+        """Return the state after the last row, from which a runner resumes to the same particles."""
         t = self.columns.t
         owners, columns, gram, moments = self.columns.parts()
         return FilterState(

@@ -200,7 +200,7 @@ class FilterRun:
         labels = self.index.append(index)
         jobs = [FilterJob(self.settings, x, y, state) for state in self.states]
         jobs += [FilterJob(other.settings, x, y, other.state) for other in self.others]
-        # The seeds that are spawned here are not used: each state goes on with its own random numbers.
+        # The seeds spawned here are not used: each state continues its own random numbers.
         states = run_passes(jobs, np.random.default_rng(0), progress=progress, watch=watch)
         own = len(self.states)
         self.states, later = same_rows(states[:own]), states[own:]
@@ -257,7 +257,7 @@ def fit_filter(
     n_jobs, progress
         As for ``fit``.
     checkpoint : Checkpoint, optional
-        Where the passes write down where they are.
+        Where the passes save their states.
 
     Returns
     -------
