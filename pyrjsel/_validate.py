@@ -114,13 +114,18 @@ def check_path(value: object, name: str, must: str = "the path of a file") -> st
     return path
 
 
-def check_file(value: object, name: str) -> str:
-    """Return `value` as the path of a regular file or of a new one, or raise :class:`ParameterError`."""
+def check_file(value: object, name: str, *, write: bool = False) -> str:
+    """Return `value` as the path of a regular file or of a new one, or raise :class:`ParameterError`.
+
+    With `write`, the folder of the file must exist.
+    """
     path = check_path(value, name)
     if os.path.isdir(path):
         raise bad_value(name, "the path of a file, not of a folder", value)
     if os.path.exists(path) and not os.path.isfile(path):
         raise bad_value(name, "the path of a regular file, not of a pipe or a device", value)
+    if write and not os.path.isdir(os.path.dirname(os.path.abspath(path))):
+        raise bad_value(name, "the path of a file in a folder that exists", value)
     return path
 
 

@@ -5,6 +5,7 @@ import re
 import sys
 import tomllib
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -261,6 +262,7 @@ SELECTION = [
 ]
 
 
+@cache
 def module_graph():
     """Return which modules of the package each one imports, for types alone and by `cimport` too."""
     sources = package_sources()

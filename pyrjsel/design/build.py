@@ -223,7 +223,7 @@ def learn_response(
             text = f"I({expression.code} == {levels[1]!r})"
             expression = read_expression(text, tuple(functions))
             value, states = evaluator.learn(expression)
-    response = make_response(expression, value, states, columns)
+    response = make_response(expression, value, states, columns, events)
     assert not isinstance(value, Categories)
     return response, np.array(value[:, 0])
 
@@ -233,14 +233,16 @@ def make_response(
     value: FloatArray | Categories,
     states: tuple[State, ...],
     columns: Mapping[str, Held],
+    events: bool = False,
 ) -> Response:
     """Return the response, or raise :class:`DataError` if it is not one numeric column."""
     label = expression.label
     if isinstance(value, Categories):
-        event = pd.unique(value.values).tolist()[-1]
+        levels = pd.unique(value.values).tolist()
+        hint = f"; write the event as a comparison, as in I({expression.code} == {levels[-1]!r})"
         raise DataError(
-            f"The response {label!r} of {called()} must be numeric or boolean. Got labels instead; write the "
-            f"event as a comparison, as in I({expression.code} == {event!r})."
+            f"The response {label!r} of {called()} must be numeric or boolean. Got {len(levels)} labels "
+            f"instead{hint if events else ''}."
         )
     if value.shape[1] != 1:
         raise DataError(

@@ -80,6 +80,9 @@ def parse_call(
     calls = " or ".join(f"{name}(...)" for name in names)
     name, pieces = _pieces(right)
     if name not in names:
+        inputs = [part.strip() for part in text.partition("~")[2].split("+")]
+        if all(part.isidentifier() for part in inputs):
+            example = f"'{left.code} ~ {names[0]}({', '.join(inputs)})'"
         raise FormulaError(f"{start} must have only {calls} on its right-hand side. Write {example}.")
     factors: dict[str, Expression] = {}
     order: int | None = None

@@ -34,12 +34,13 @@ PROBES = 8
 
 
 class KernelRegression:
-    """Regression on kernels whose number and places are unknown.
+    """Kernel regression with an unknown number of kernels.
 
-    The response is ``beta_0 + sum_i beta_i K(x, mu_i)`` and normal noise. The centres mu_i are rows of the
-    data; how many there are, which, their coefficients and two variances have a posterior, which a particle
-    filter follows through the rows, one after another. Made from arrays here, from a formula by
-    :meth:`from_formula` or :func:`pyrjsel.kernel_regression`.
+    The response is ``beta_0 + sum_i beta_i K(x, mu_i)`` plus normal noise, and a linear trend if `trend` says
+    so. The centres mu_i are rows of the data. The posterior is over the number of kernels, their centres and
+    coefficients, and the variances of noise and coefficients. A particle filter computes it, one row after
+    another. This constructor takes arrays; :meth:`from_formula` and :func:`pyrjsel.kernel_regression` take a
+    formula.
 
     Parameters
     ----------
@@ -48,40 +49,45 @@ class KernelRegression:
     exog : DataFrame or array_like, shape (n, p)
         One input a column; text and categories become dummy columns.
     kernel : {"gaussian", "matern32", "matern52", "laplace"} or callable
-        Of the distance r in widths: exp(-r^2 / 2); (1 + a) exp(-a) with a = sqrt(3) r; (1 + a + a^2 / 3)
-        exp(-a) with a = sqrt(5) r; exp(-r). A function gets points (n, d) and centres (m, d), both divided
-        by the width, and returns (n, m).
+        A function of the distance r, in widths: exp(-r^2 / 2); (1 + a) exp(-a) with a = sqrt(3) r;
+        (1 + a + a^2 / 3) exp(-a) with a = sqrt(5) r; exp(-r). A callable takes points (n, d) and centres
+        (m, d), both divided by the width, and returns (n, m).
     width : float, "median" or sequence of float, default 1.0
-        In units of the standardised inputs. ``"median"`` is the median distance between rows. Of a sequence
-        the width of the largest evidence is chosen in ``fit``.
+        Width of the kernels in units of the standardised inputs. ``"median"`` is the median distance between
+        rows. From a sequence, ``fit`` chooses the width with the largest marginal likelihood, and
+        ``width_average=True`` of :meth:`KernelResults.predict` averages over all of them.
     convention : {"2w2", "w2"}
-        Of the Gaussian kernel: exp(-d^2 / (2 w^2)), or exp(-d^2 / w^2).
+        Form of the Gaussian kernel: exp(-d^2 / (2 w^2)), or exp(-d^2 / w^2).
     mean_kernels : float, default 1.0
         Lambda of the prior of the number of kernels k, proportional to Lambda^k / k! from 0 to `max_kernels`.
     max_kernels : int, optional
-        Largest number of kernels, at most the number of rows; None is 50, however many rows there are.
+        Largest number of kernels, at most the number of rows. The default is 50.
+    trend : {"constant", "linear"}
+        What the kernels are added to: an intercept, or an intercept and a linear function of all inputs, as
+        kernels see them. Its coefficients have the same prior as those of the kernels. Far from all rows
+        predictions are those of the trend.
     standardize : bool, default True
-        Whether inputs and response are measured in standard deviations from their means; the constants are
-        those of these rows for ever.
+        Whether inputs and response are standardised, by the means and standard deviations of these rows;
+        rows that are added later do not change them.
     noise_variance, coef_variance : float, optional
         Variance of the noise, and prior variance of the coefficients, in squared units of the response, each
-        within a factor of 1e12 of its mean square; None has them estimated.
+        within a factor of 1e12 of its mean square. By default they are estimated.
     noise_prior, coef_prior : InverseGamma or (float, float), optional
-        Prior of a variance that is estimated, or its a and b, b in squared units of the response. None is a
-        = b = 0.01 for the response as it is fitted.
+        Prior of an estimated variance, or its a and b, with b in squared units of the response. The default
+        is a = b = 0.01, for the standardised response.
     missing : {"drop", "raise"}
-        What to do with rows with missing values; those dropped are counted in the summary.
+        Whether rows with missing values are dropped, and counted in the summary, or refused.
 
     Attributes
     ----------
     design : Design
-        How inputs and response are made of the data.
+        Maps data to inputs and response.
     data : DesignData
-        The rows that are used.
+        The rows used.
     scaling : Scaling
-        What they are standardised by.
+        Means and standard deviations for standardising.
     widths : tuple of float
-        The widths that are compared; one where a number was given.
+        The widths compared; one if `width` is a number.
 
     Raises
     ------
@@ -89,23 +95,23 @@ class KernelRegression:
         If there are fewer than two rows, an input or the response is constant, or values are infinite or
             above 1e150.
     ParameterError
-        If a parameter is out of range, a prior improper, or more kernels are asked for than there are rows.
+        If a parameter is out of range, a prior improper, or `max_kernels` above the number of rows.
 
     Warns
     -----
     MissingDataWarning
-        If rows were dropped; it counts them by column.
+        If rows were dropped, with the number by column.
 
     Notes
     -----
-    Rows with equal inputs are distinct points: each may be a centre. A number of kernels is then larger than
-    that of distinct centres.
+    Rows with equal inputs are distinct points, and each may be a centre. The number of kernels can then
+    exceed the number of distinct centres.
 
     References
     ----------
     J. Vermaak, S. J. Godsill and A. Doucet (2003), Sequential Bayesian kernel regression, Advances in Neural
-    Information Processing Systems 16. Its importance weights are corrected here, and k may be 0; a new row
-    becomes a centre with the chance that it has under the prior, where the paper's births take any row.
+    Information Processing Systems 16. Here its importance weights are corrected, and k may be 0. A new row
+    becomes a centre with its prior probability; births of the paper take any row.
 
     Examples
     --------
@@ -131,6 +137,7 @@ class KernelRegression:
         convention: str = "2w2",
         mean_kernels: float = 1.0,
         max_kernels: int | None = None,
+        trend: str = "constant",
         standardize: bool = True,
         noise_variance: float | None = None,
         coef_variance: float | None = None,
@@ -145,6 +152,7 @@ class KernelRegression:
             convention,
             mean_kernels,
             max_kernels,
+            trend,
             standardize,
             noise_variance,
             coef_variance,
@@ -164,6 +172,7 @@ class KernelRegression:
         convention: str = "2w2",
         mean_kernels: float = 1.0,
         max_kernels: int | None = None,
+        trend: str = "constant",
         standardize: bool = True,
         noise_variance: float | None = None,
         coef_variance: float | None = None,
@@ -172,7 +181,7 @@ class KernelRegression:
         missing: str = "drop",
         functions: Mapping[str, Callable[..., Any]] | None = None,
     ) -> Self:
-        """Make a model from a formula and a data frame.
+        """Build a model from a formula and a data frame.
 
         Parameters
         ----------
@@ -181,12 +190,12 @@ class KernelRegression:
             columns. ``.`` stands for all other columns.
         data : DataFrame, pyarrow Table, or mapping of columns
             The rows.
-        kernel, width, convention, mean_kernels, max_kernels, standardize : optional
+        kernel, width, convention, mean_kernels, max_kernels, trend, standardize : optional
             As for the class.
         noise_variance, coef_variance, noise_prior, coef_prior, missing : optional
             As for the class.
         functions : mapping of str to callable, optional
-            Functions that the formula may call, by name, beside the documented ones.
+            Further functions that the formula may call, by name.
 
         Returns
         -------
@@ -196,9 +205,9 @@ class KernelRegression:
         Raises
         ------
         FormulaError
-            If the formula cannot be read, or calls what it may not.
+            If the formula cannot be parsed, or calls a function that is not allowed.
         DataError, ParameterError, UnknownNameError
-            As for the class, or if a column is not there.
+            As for the class, or if a column does not exist.
 
         Examples
         --------
@@ -218,6 +227,7 @@ class KernelRegression:
             convention,
             mean_kernels,
             max_kernels,
+            trend,
             standardize,
             noise_variance,
             coef_variance,
@@ -269,67 +279,93 @@ class KernelRegression:
         checkpoint: str | os.PathLike[str] | None = None,
         **options: Any,
     ) -> KernelResults:
-        """Follow the posterior through the rows by a particle filter, or sample that of all by MCMC.
+        """Compute the posterior by a particle filter, or by MCMC.
 
         Parameters
         ----------
         sampler : {"smc", "mcmc"}
-            ``"smc"`` is the filter: one pass over the rows, and :meth:`KernelResults.update` goes on from
-            there. ``"mcmc"`` is reversible-jump MCMC on all rows at once, the reference for the filter.
+            ``"smc"`` is the particle filter: one pass over the rows, which :meth:`KernelResults.update`
+            continues with new ones. ``"mcmc"`` is reversible-jump MCMC on all rows at once.
         rng : int, SeedSequence or Generator, optional
-            Random numbers; the same give the same results, whatever `n_jobs` is.
+            Random numbers. Results do not depend on `n_jobs`.
         n_jobs : int, optional
-            Workers at a time, see joblib, for several widths, runs or chains.
+            Number of workers for widths, runs or chains, as in joblib.
         progress : bool, optional
-            Whether to show progress; None shows it in a terminal.
+            Whether to show a progress bar. None shows one in a terminal.
         checkpoint : str or path-like, optional
-            A folder where chains, or passes over the rows, write down every few seconds what they have drawn
-            and where they are. The same call goes on from there after a crash or Ctrl-C, to the same results
-            as without (on the same machine and versions); ``rng=None`` is the seed of the run that is there.
-            It holds values of kernels between rows, and no rows. The workers of a cluster must all see the
-            folder.
-        **options : dict
-            Of the filter: ``particles`` (250); ``move_fraction`` (0.25 where ``rejuvenate`` is 0, else none),
-            the largest share of births, and of deaths, among earlier rows when a row comes; ``row_order``
-            (``"random"`` or ``"given"``); ``importance`` (``"exact"``, or ``"paper"`` for the moves of the
-            paper with its weights, which are biased); ``rejuvenate`` (8), reversible-jump moves of each
-            particle after each row, 0 for none, and up to eight times as many where few particles are left;
-            ``resampling`` (``"systematic"``, ``"stratified"``, ``"multinomial"`` or ``"residual"``) where the
-            effective number of particles is below ``ess_threshold`` (0.5) of all; ``runs`` (1), of which the
-            first is the result and the others are for the error of the log evidence; ``evidence``, by which
-            several widths are compared: ``"tempering"``, see :meth:`evidence`, or ``"stream"``, that of the
-            passes. Of MCMC: ``draws``,
-            those that each chain keeps: ``"auto"`` (the default) is what the figures of the summary need,
-            400, and twice as many again and again, until the number of kernels, log sigma and the log
-            marginal likelihood have MCSEs of at most ``mcse`` (0.05) posterior deviations, R-hat of at most
-            1.05 and 100 effective draws each, and the probabilities of each number of kernels and of the
-            ten most probable centres MCSEs of at most half of ``mcse``; a number is just so many.
-            ``max_draws`` (10,000) a chain at most, where ``draws`` is ``"auto"``: all are in memory.
-            ``max_seconds``, after which no further round of draws begins (a first round there always is):
-            the one setting that makes draws depend on the machine. ``burn_in`` (1,000 iterations, or a fifth
-            of ``draws`` where that is a number); ``thin``, iterations of which one is kept (10, or 1 where
-            ``draws`` is a number); ``chains`` (4); and ``rejuvenate`` (8), moves of an iteration.
+            A folder in which chains, or passes over the rows, save their draws and states every few seconds.
+            After a crash or Ctrl-C, the same call resumes the run; the results are those of an uninterrupted
+            run (on the same machine and versions). ``rng=None`` uses the seed of the existing run. The folder
+            contains values of kernels between rows, but no rows. All workers of a cluster must have access
+            to it.
+        **options
+            Options of the sampler; see the notes.
 
         Returns
         -------
         KernelResults
-            After Ctrl-C those of the rows, or draws, so far.
+            After Ctrl-C, results for the rows or draws so far.
 
         Raises
         ------
         ParameterError
-            If a parameter or option is out of range, or several widths are to be compared by MCMC.
+            If a parameter or option is out of range, or MCMC is asked to compare several widths.
         UnknownNameError
             If the sampler has no such option.
         StoreError
-            If the checkpoint is that of another run, of another version, damaged or in use.
+            If the checkpoint belongs to another run or version, is damaged, or is in use.
 
         Warns
         -----
         ConvergenceWarning
-            If the run was interrupted or the particles have collapsed; of MCMC if R-hat of a quantity of the
-            diagnostics exceeds 1.05 or its effective sample size is below 100, or a run that stops by itself
-            ended at ``max_draws`` or ``max_seconds`` before its figures were accurate.
+            If the run was interrupted or the particles have collapsed. For MCMC, if R-hat of a quantity in
+            the diagnostics exceeds 1.05 or its effective sample size is below 100, or a run with
+            ``draws="auto"`` ended at ``max_draws`` or ``max_seconds`` before its figures were accurate.
+
+        Notes
+        -----
+        Options of the filter:
+
+        particles : int, default 250
+            Number of particles.
+        rejuvenate : int, default 8
+            Reversible-jump moves of each particle after each row, up to eight times as many if few particles
+            are effective; 0 for none.
+        move_fraction : float, optional
+            Largest proportion of births, and of deaths, among earlier rows when a row arrives; 0.25 if
+            `rejuvenate` is 0, otherwise none.
+        row_order : {"random", "given"}
+            Order in which the filter takes the rows.
+        importance : {"exact", "paper"}
+            ``"paper"`` has the moves of the paper with its weights, which are biased.
+        resampling : {"systematic", "stratified", "multinomial", "residual"}
+            Scheme of resampling, at rows where the effective number of particles is below `ess_threshold`
+            (0.5) of all.
+        runs : int, default 1
+            Independent runs. The first is the result; the others give the error of its log evidence.
+        evidence : {"tempering", "stream"}
+            Marginal likelihoods by which several widths are compared: those of :meth:`evidence`, or those of
+            the passes over the rows.
+
+        Options of MCMC:
+
+        draws : int or "auto", default "auto"
+            Draws kept of each chain. ``"auto"`` begins with 400 and doubles them until the number of kernels,
+            log sigma and the log marginal likelihood have an MCSE of at most `mcse` (0.05) posterior standard
+            deviations, an R-hat of at most 1.05 and 100 effective draws each, and the probabilities of
+            numbers of kernels and of the ten most probable centres an MCSE of at most half of `mcse`.
+        max_draws : int, default 10,000
+            Largest number of draws of a chain with ``draws="auto"``; all are kept in memory.
+        max_seconds : float, optional
+            Time after which no further round of draws begins. Draws then depend on the machine.
+        burn_in : int, optional
+            Iterations before the first draw: 1,000, or a fifth of `draws` if that is a number.
+        thin : int, optional
+            Thinning interval: 10, or 1 if `draws` is a number.
+        chains : int, default 4
+            Number of chains.
+        rejuvenate : int, default 8
+            Moves in an iteration.
         """
         chosen, loop = choose(sampler, options, self.fit)
         settings = replace(self.settings, **loop)
@@ -384,28 +420,29 @@ class KernelRegression:
         steps: int | None = None,
         rng: RNGLike | SeedLike | None = None,
     ) -> pd.DataFrame:
-        """Return the log evidence of all rows by width, from tempering.
+        """Compute the log marginal likelihood for each width, by tempering.
 
-        A sequential Monte Carlo sampler over powers of the likelihood [1]_, from a start law to the
-        posterior, with the moves of ``fit(sampler="mcmc")``. It is more accurate than the evidence that the
-        filter has from its one pass over the rows, which can be low by one or two.
+        A sequential Monte Carlo sampler passes through powers of the likelihood [1]_, from a start
+        distribution to the posterior, with the moves of ``fit(sampler="mcmc")``. It is more accurate than the
+        filter's one pass over the rows, whose log evidence can be low by one or two.
 
         Parameters
         ----------
         particles : int, default 250
-            Of each run.
+            Number of particles in each run.
         runs : int, default 8
-            Independent runs, at least 2: their spread is the error.
+            Independent runs, at least 2; their spread gives the error.
         steps : int, optional
-            Powers after 0; None has them chosen so that nine tenths of the particles remain effective.
+            Number of powers after 0. By default they are chosen so that nine tenths of the particles remain
+            effective.
         rng : int, SeedSequence or Generator, optional
             Random numbers.
 
         Returns
         -------
         DataFrame
-            By ``width``: ``log_evidence``, in units of the response, ``se``, its Monte Carlo error, and
-            ``posterior``, with equal prior probabilities.
+            By ``width``: ``log_evidence``, in units of the response, its Monte Carlo error ``se``, and the
+            ``posterior`` probability under equal prior probabilities.
 
         Raises
         ------

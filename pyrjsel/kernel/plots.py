@@ -8,8 +8,7 @@ import pandas as pd
 from pyrjsel._called import called
 from pyrjsel._errors import NotAvailableError
 from pyrjsel._validate import check_int, check_real
-from pyrjsel.kernel.posterior import KernelPosterior
-from pyrjsel.kernel.prediction import KernelPrediction
+from pyrjsel.kernel.prediction import KernelPrediction, WidthPart
 from pyrjsel.kernel.protocols import KernelModel
 from pyrjsel.report import plot_band
 
@@ -17,7 +16,7 @@ from pyrjsel.report import plot_band
 POINTS, BEYOND = 400, 0.03
 
 
-def plot_fit(model: KernelModel, posterior: KernelPosterior, ax: Any, alpha: float, points: int) -> Any:
+def plot_fit(model: KernelModel, part: WidthPart, ax: Any, alpha: float, points: int) -> Any:
     """Plot the regression function of one input, with bands, rows and centres."""
     alpha = check_real(alpha, "alpha", low=0, high=1, open_low=True, open_high=True)
     points = check_int(points, "points", low=2)
@@ -27,11 +26,12 @@ def plot_fit(model: KernelModel, posterior: KernelPosterior, ax: Any, alpha: flo
             f"{called()} shows models of one input. This one has {len(names)}; plot predictions of "
             "get_prediction instead."
         )
+    posterior = part.posterior
     seen = model.scaling.raw_inputs(posterior.x)[:, 0]
     margin = BEYOND * (seen.max() - seen.min())
     x = np.linspace(seen.min() - margin, seen.max() + margin, points)
     prediction = KernelPrediction(
-        x[:, None], pd.RangeIndex(points), posterior, model.scaling, model.design.response, model.widths[0]
+        x[:, None], pd.RangeIndex(points), (part,), model.scaling, model.design.response
     )
     frame = prediction.summary_frame(alpha)
     occupancy = posterior.occupancy()

@@ -9,10 +9,11 @@ import pandas as pd
 from pyrjsel._called import called
 from pyrjsel._errors import DataError, NotAvailableError
 from pyrjsel._typing import FloatArray
+from pyrjsel._validate import check_bool, listed
 from pyrjsel.design import AbsentArray
 from pyrjsel.kernel.plots import POINTS, plot_fit
-from pyrjsel.kernel.prediction import KernelPrediction
-from pyrjsel.kernel.samplers.mcmc import fit_chains
+from pyrjsel.kernel.prediction import KernelPrediction, WidthPart
+from pyrjsel.kernel.samplers.mcmc import ChainRun, fit_chains
 from pyrjsel.kernel.samplers.smc import FilterRun
 from pyrjsel.kernel.samplers.stopping import USUAL
 from pyrjsel.kernel.saving import KIND, SCHEMA, content_of
@@ -48,23 +49,23 @@ size can be had from it.""",
 
 
 class KernelResults(KernelTables):
-    """The posterior of a kernel regression; made by ``fit``.
+    """Posterior of a kernel regression, as returned by ``fit``.
 
     Parameters
     ----------
     model : KernelModel
-        What was fitted.
+        The fitted model.
     run : FilterRun or ChainRun
-        What the sampler gave.
+        Output of the sampler.
     basis : Basis, optional
-        The centres in use, from a file without the rows.
+        The centres in use, if loaded from a file without rows.
 
     Attributes
     ----------
     sampler : str
-        The sampler that was used.
+        The sampler used.
     width : float
-        Width of the kernels, as it was given; of several the one of the largest evidence.
+        Width of the kernels; of several, the one with the largest marginal likelihood.
 
     Examples
     --------
@@ -76,7 +77,7 @@ class KernelResults(KernelTables):
     >>> results.get_prediction([[0.0]]).summary_frame().columns.tolist()[:2]
     ['mean', 'mean_se']
 
-    Chains that go on have the draws of one longer run.
+    Extended chains have the draws of one longer run.
 
     >>> x = np.linspace(-3.0, 3.0, 20)[:, None]
     >>> chains = rj.KernelRegression(np.sin(x[:, 0]), x).fit(sampler="mcmc", draws=1000, rng=1)
@@ -97,9 +98,7 @@ class KernelResults(KernelTables):
         return tables(self, top)
 
     def _content(self, with_rows: bool | None) -> Plain:
-        known = isinstance(self.posterior.x, AbsentArray) and self._basis is None
-        basis = None if with_rows is False or known else self.posterior.basis
-        return content_of(self.model, self.run, bool(with_rows), basis)
+        return content_of(self.model, self.run, self.posterior, with_rows)
 
     def _recorded_run(self) -> RecordedRun[Self]:
         run, model = self.run, self.model
@@ -133,14 +132,17 @@ class KernelResults(KernelTables):
 
     # ------------------------------------------------------------------ predictions
 
-    def get_prediction(self, new: Any = None) -> KernelPrediction:
+    def get_prediction(self, new: Any = None, *, width_average: bool = False) -> KernelPrediction:
         """Predict rows, with intervals.
 
         Parameters
         ----------
         new : DataFrame, optional
-            Rows with the variables of the formula; a matrix where the model was made from arrays. None is
-            the rows of the fit, and not those of :meth:`update`.
+            Rows with the variables of the formula, or a matrix of inputs if the model was built from arrays.
+            The default is the rows of the fit, without those of :meth:`update`.
+        width_average : bool, default False
+            Whether to average predictions over the widths of the model, by their posterior probabilities
+            given all rows so far. By default predictions are those of the chosen width.
 
         Returns
         -------
@@ -153,15 +155,21 @@ class KernelResults(KernelTables):
             If a variable is missing from `new`.
         DataError
             If a factor level was not seen in the fit, or an input is infinite.
+        NotAvailableError
+            If the file that results come from has not got what predictions need: the inputs of the centres
+            (``save(path, data=False)``), or the particles of some width, which files of earlier versions
+            lack, and which an interrupted pass may have left at other rows.
         """
-        return self._predict(new)
+        return self._predict(new, width_average)
 
-    def predict(self, new: Any = None) -> pd.Series:
+    def predict(self, new: Any = None, *, width_average: bool = False) -> pd.Series:
         """Predict the posterior mean of the response.
 
         Parameters
         ----------
         new : DataFrame, optional
+            As for :meth:`get_prediction`.
+        width_average : bool, default False
             As for :meth:`get_prediction`.
 
         Returns
@@ -171,39 +179,58 @@ class KernelResults(KernelTables):
 
         Raises
         ------
-        UnknownNameError, DataError
+        UnknownNameError, DataError, NotAvailableError
             As for :meth:`get_prediction`.
         """
-        return self._predict(new).mean()
+        return self._predict(new, width_average).mean()
 
-    def _predict(self, new: Any) -> KernelPrediction:
-        model = self.model
+    def _parts(self, width_average: bool) -> tuple[WidthPart, ...]:
+        """Return the posteriors that predictions average over."""
+        run, widths = self.run, self.model.widths
+        if not check_bool(width_average, "width_average") or len(widths) == 1 or isinstance(run, ChainRun):
+            return (WidthPart(self.width, 1.0, self.posterior),)
+        posteriors = {run.place: self.posterior} | {other.place: other.posterior for other in run.others}
+        lacking = [f"{width:g}" for place, width in enumerate(widths) if place not in posteriors]
+        if lacking:
+            raise NotAvailableError(
+                f"{called()} cannot average over widths: there are no particles of width {listed(lacking)}. "
+                "Files of earlier versions lack those of widths that were not chosen, and interrupted "
+                "passes may have left them at other rows. Fit again."
+            )
+        probability = run.width_posterior()
+        return tuple(
+            WidthPart(width, float(probability[place]), posteriors[place])
+            for place, width in enumerate(widths)
+        )
+
+    def _predict(self, new: Any, width_average: bool) -> KernelPrediction:
+        model, parts = self.model, self._parts(width_average)
         if new is None:
             x, index = model.data.X, model.data.index
         else:
             rows = model.design.transform(new)
             x, index = rows.X, rows.index
-        return KernelPrediction(x, index, self.posterior, model.scaling, model.design.response, self.width)
+        return KernelPrediction(x, index, parts, model.scaling, model.design.response)
 
     # ------------------------------------------------------------------ more rows
 
     def update(self, new: Any, endog: Any = None, *, progress: bool | None = None) -> Self:
-        """Go on with new rows, in the order given; the results themselves change.
+        """Update the posterior with new rows, in the order given, in place.
 
         Parameters
         ----------
         new : DataFrame
-            Rows with the variables of the formula and the response; a matrix of inputs where the model was
-            made from arrays.
+            Rows with the variables of the formula and the response, or a matrix of inputs if the model was
+            built from arrays.
         endog : array_like, optional
-            The response of the rows, where `new` does not have it.
+            The response of the rows, if `new` does not have it.
         progress : bool, optional
-            Whether to show progress; None shows it in a terminal.
+            Whether to show a progress bar. None shows one in a terminal.
 
         Returns
         -------
         KernelResults
-            The same, of all rows so far; after Ctrl-C of those that were taken.
+            The same object, for all rows so far; after Ctrl-C, for the rows processed.
 
         Raises
         ------
@@ -211,20 +238,21 @@ class KernelResults(KernelTables):
             If a variable is missing from `new`.
         DataError
             If a value is missing, infinite or too large to be squared, a factor level was not seen in the
-            fit, or response and rows differ in number; all rows are refused then, and the results stay as
-            they were.
+            fit, or response and rows differ in number. All rows are then refused, and the results do not
+            change.
         NotAvailableError
             After ``sampler="mcmc"``.
 
         Warns
         -----
         ConvergenceWarning
-            If it was interrupted, or the particles have collapsed.
+            If the update was interrupted, or the particles have collapsed.
 
         Notes
         -----
-        Standardisation and the median width stay those of the first fit. With ``row_order="given"`` and
-        ``standardize=False`` the result is that of one fit of all rows, to the last bit.
+        Standardisation, the median width and the chosen width remain those of the first fit. All widths are
+        updated, for predictions that average over them. With ``row_order="given"`` and ``standardize=False``
+        the result equals one fit of all rows bit for bit.
         """
         design, scaling = self.model.design, self.model.scaling
         run = self._filter("update")
@@ -263,8 +291,8 @@ class KernelResults(KernelTables):
         Returns
         -------
         matplotlib Axes
-            The axes: posterior mean, interval of the mean and of a new response, the rows that were seen, and
-            at the foot a tick for each centre, the stronger the more probable.
+            The axes: posterior mean, intervals of the mean and of a new response, the rows, and a tick for
+            each centre, darker if it is more probable.
 
         Raises
         ------
@@ -273,7 +301,7 @@ class KernelResults(KernelTables):
         ParameterError
             If `alpha`, `points` or `ax` is not valid.
         """
-        return plot_fit(self.model, self.posterior, ax, alpha, points)
+        return plot_fit(self.model, self._parts(False)[0], ax, alpha, points)
 
     def plot_kernels(self, ax: Any = None) -> Any:
         """Plot the posterior mean of the number of kernels after each row.
@@ -308,7 +336,7 @@ class KernelResults(KernelTables):
         Returns
         -------
         matplotlib Axes
-            The axes; rows at which particles were resampled have a mark.
+            The axes, with a mark at rows where particles were resampled.
 
         Raises
         ------

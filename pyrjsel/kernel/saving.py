@@ -3,24 +3,26 @@
 from dataclasses import fields
 from typing import Any
 
-from pyrjsel.design import rows_to_plain
-from pyrjsel.kernel.posterior import Basis
+from pyrjsel.design import AbsentArray, rows_to_plain
+from pyrjsel.kernel.posterior import KernelPosterior
 from pyrjsel.kernel.protocols import KernelModel
 from pyrjsel.kernel.samplers.mcmc import ChainRun
 from pyrjsel.kernel.samplers.serialization import state_to_plain
 from pyrjsel.kernel.samplers.smc import FilterRun
-from pyrjsel.kernel.state import KernelSettings
+from pyrjsel.kernel.state import FilterState, KernelSettings
 from pyrjsel.runtime import Ends
 from pyrjsel.storage import Plain, frame_to_plain, labels_to_plain, plain
 
-KIND, SCHEMA = "kernel results", 2
+KIND, SCHEMA = "kernel results", 3
 # Settings of a loop beside the kernel.
 SETTINGS = tuple(item.name for item in fields(KernelSettings) if item.name != "kernel")
 
 
-def content_of(model: KernelModel, run: FilterRun | ChainRun, with_rows: bool, basis: Basis | None) -> Plain:
-    """Return what is written of results."""
-    kernel = model.kernels[0]
+def content_of(
+    model: KernelModel, run: FilterRun | ChainRun, posterior: KernelPosterior, data: bool | None
+) -> Plain:
+    """Return what is written of results, with rows, or what predictions need (None), or neither (False)."""
+    kernel, with_rows = model.kernels[0], bool(data)
     return {
         "class": type(model).__name__,
         "design": model.design.to_dict(),
@@ -34,9 +36,15 @@ def content_of(model: KernelModel, run: FilterRun | ChainRun, with_rows: bool, b
         "coef_prior": plain(model.coef_prior),
         "settings": settings_to_plain(model.settings),
         "sampler": "smc" if isinstance(run, FilterRun) else "mcmc",
-        "basis": None if basis is None else vars(basis),
-        "run": _filter(run, with_rows) if isinstance(run, FilterRun) else _chains(run, with_rows),
+        "basis": _basis(posterior, data),
+        "run": _filter(run, data) if isinstance(run, FilterRun) else _chains(run, with_rows),
     }
+
+
+def _basis(posterior: KernelPosterior, data: bool | None) -> Plain:
+    """Return the centres in use, unless they are not asked for or not there."""
+    lacking = isinstance(posterior.x, AbsentArray) and posterior.known is None
+    return None if data is False or lacking else vars(posterior.basis)
 
 
 def settings_to_plain(settings: KernelSettings) -> Plain:
@@ -44,19 +52,19 @@ def settings_to_plain(settings: KernelSettings) -> Plain:
     return {name: getattr(settings, name) for name in SETTINGS}
 
 
-def _filter(run: FilterRun, with_rows: bool) -> Plain:
+def _filter(run: FilterRun, data: bool | None) -> Plain:
     state: Any = run.state
-    # Values of kernels between rows say as much as the rows; they are made again from these.
-    states = [
-        {name: value for name, value in state_to_plain(each).items() if name != "columns"}
-        for each in run.states
+    rows = {"x": state.x, "y": state.y, "index": labels_to_plain(run.index)} if data else None
+    others: list[Plain] = [
+        {"place": other.place, "state": _state(other.state), "basis": _basis(other.posterior, data)}
+        for other in run.others
     ]
-    rows = {"x": state.x, "y": state.y, "index": labels_to_plain(run.index)} if with_rows else None
     return {
         "place": run.place,
         "settings": settings_to_plain(run.settings),
         "order": run.order,
-        "states": states,
+        "states": [_state(each) for each in run.states],
+        "others": others,
         "rows": rows,
         "widths": frame_to_plain(run.widths),
         "row_order": run.row_order,
@@ -64,6 +72,11 @@ def _filter(run: FilterRun, with_rows: bool) -> Plain:
         "missed": int(run.missed),
         "run_time": run.run_time.to_plain(),
     }
+
+
+def _state(state: FilterState) -> Plain:
+    # Values of kernels between rows say as much as the rows; they are made again from these.
+    return {name: value for name, value in state_to_plain(state).items() if name != "columns"}
 
 
 def _chains(run: ChainRun, with_rows: bool) -> Plain:

@@ -37,9 +37,8 @@ def describe(results: KernelTables) -> Description:
     ]
     if isinstance(run, FilterRun):
         error = results.log_evidence_se
-        info.append(
-            ("Log evidence", f"{results.log_evidence:.2f}" + ("" if np.isnan(error) else f" ({error:.2f})"))
-        )
+        known = "error unknown" if np.isnan(error) else f"{error:.2f}"
+        info.append(("Log evidence", f"{results.log_evidence:.2f} ({known})"))
     info.append(run.run_time.fact(run.seconds))
     notes = list(run.notes)
     if model.data.n_dropped:
@@ -60,6 +59,7 @@ def _facts(model: KernelModel, nobs: int, widths: Sequence[float]) -> Facts:
         *row_facts(model.design.response, nobs, model.data.n_dropped),
         ("Inputs", f"{len(model.design.column_names)}" + (", standardised" if model.standardize else "")),
         ("Kernel", f"{model.kernels[0].name}, width {several}{convention}"),
+        *([("Trend", "linear")] if settings.trend else []),
         ("Coefficient prior", variance_text(model, "coef")),
         ("Noise prior", variance_text(model, "noise")),
         ("Model prior", f"Poisson({settings.mean_kernels:g}) kernels, at most {settings.max_kernels}"),
@@ -92,6 +92,8 @@ def tables(results: KernelTables, top: int) -> list[tuple[str, pd.DataFrame, dic
             {"occupancy": "prior"},
         ),
     ]
+    if results.model.settings.trend:
+        found.append(("Trend: slopes", results.trend, {}))
     if isinstance(results.run, ChainRun):
         found.append(("Chains", results.diagnostics, {}))
         return found

@@ -19,8 +19,8 @@ Chains at several powers t of the density of the selected inputs over the null m
 one after the other; then each exchanges its state with that at the next lower power with probability
 min{1, exp((t - t') (E' - E))}, E the log of what the powers are taken of. The first, with t = 1, is recorded.
 
-A sweep begins with sums that are worked out from the state, so that rounding does not build up, and a state
-that was written down goes on to the same draws, bit for bit. It costs O(N (s D + D moves)).
+A sweep begins with sums computed from the state: rounding does not accumulate, and a saved state resumes to
+the same draws, bit for bit. It costs O(N (s D + D moves)).
 """
 
 cimport cython

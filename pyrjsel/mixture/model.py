@@ -1,4 +1,4 @@
-"""The model that users build: labelled and unlabelled rows, inputs, priors, and ``fit``."""
+"""The mixture classifier that users build: rows, inputs, priors, and ``fit``."""
 
 import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -30,65 +30,68 @@ from pyrjsel.storage import Plain, plain
 
 
 class MixtureClassifier(OverSpace):
-    """A classifier made of Gaussian kernels that all classes share, with selection of inputs.
+    """Gaussian mixture classifier with selection of inputs.
 
-    The probability of class k given the selected inputs is in proportion to ``P_k sum_d w_kd prod_i N(x_i;
-    m_di, v_di)``: D kernels with diagonal covariances, the same for all classes, and weights for each class.
-    The posterior is over selected inputs, kernels and weights, by reversible jumps. Rows with missing inputs
-    are used. Made from arrays here, from a formula by :meth:`from_formula` or
-    :func:`pyrjsel.mixture_classifier`.
+    Given the selected inputs, the probability of class k is proportional to ``P_k sum_d w_kd prod_i N(x_i;
+    m_di, v_di)``: D components with diagonal covariances, shared by all classes, and weights for each class.
+    The posterior is over selected inputs, components and weights, and is sampled by reversible jumps. Rows
+    with missing inputs are used. This constructor takes arrays; :meth:`from_formula` and
+    :func:`pyrjsel.mixture_classifier` take a formula.
 
     Parameters
     ----------
     endog : array_like, shape (n,)
-        Response: labels (text, categories, booleans or whole numbers), missing where a row has none.
+        Class labels: text, categories, booleans or whole numbers; missing for rows without a label.
     exog : DataFrame or array_like, shape (n, p)
-        Inputs, numbers or booleans, one a column; NaN where missing.
+        Numeric or boolean inputs, one per column; NaN if missing.
     components : int or sequence of int, optional
-        Number D of components; None is 3, or the number of classes if that is larger. Several are compared in
-        ``fit`` by the log score of rows held out.
+        Number D of components. The default is 3, or the number of classes if that is larger. ``fit`` compares
+        several numbers by their held-out log score.
     target : {"labels", "joint"}
         ``"labels"`` is the posterior given the inputs: inputs are selected if they tell classes apart. Rows
-        without a label say nothing and are left out. ``"joint"`` is that of a model of labels and inputs, in
-        which kernels are densities: an input can also be selected because it has clusters that are no
-        classes. It is for rows without a label, for densities and for outliers; as a classifier it is worse.
+        without a label carry no information and are left out. ``"joint"`` is the posterior of a joint model
+        of labels and inputs, in which components are densities: an input can also be selected because of
+        clusters that are not classes. Use it for rows without a label, densities and outliers; it classifies
+        less well.
     background : {"gaussian", "independent"} or None, default "gaussian"
-        For the joint target, the density of the inputs that are not selected, without which subsets of
-        different size could not be compared. ``"gaussian"``: one normal distribution of all inputs, the same
-        for all classes, given the selected ones, so that an input must say more than what others say about
-        it. ``"independent"``: one for each input. None: the density of the selected inputs alone, as in the
-        paper, whose posterior changes with the units of the inputs; there is a warning.
+        For the joint target, the density of the inputs that are not selected; without it, subsets of
+        different size cannot be compared. ``"gaussian"``: a normal distribution of all inputs, the same for
+        all classes, conditional on the selected ones, so that inputs which the others predict are not
+        selected. ``"independent"``: one normal distribution for each input. None: no density of these inputs,
+        as in the paper; the posterior then depends on the units of the inputs, and a warning says so.
     model_prior : prior over models, optional
-        Prior over subsets of inputs; None is ``BetaBinomial(1, 1)``.
+        Prior over subsets of inputs. The default is ``BetaBinomial(1, 1)``.
     proposal : {"conditional", "prior"}
-        Kernels of an input that enters come from what the data say, or from their prior as in the paper.
+        Proposal for the component parameters of an entering input: close to their full conditional, or their
+        prior as in the paper.
     prior : KernelPrior or MixturePrior, optional
-        Prior of kernels; None is ``KernelPrior()``. For the joint target it is a :class:`MixturePrior`, also
-        for the normal distribution of the background.
+        Prior of the components. The default is ``KernelPrior()``. For the joint target it is a
+        :class:`MixturePrior`, which includes the normal distribution of the background.
     weight_prior : float, optional
-        Concentration of the Dirichlet prior of the weights of each class, at least 0.1; None is 0.2, and 1
-        for the joint target. Below 1, kernels tend to belong to one class, and class probabilities can
-        approach 0 and 1.
+        Concentration of the Dirichlet prior of the weights of each class, at least 0.1. The default is 0.2,
+        and 1 for the joint target. Below 1, a component tends to belong to one class, and class probabilities
+        can approach 0 and 1.
     costs : mapping or Series, optional
-        Prices of inputs by name, or of columns of the data, which are paid for once.
+        Costs of inputs, or of columns of the data; each column is counted once.
     budget : float, optional
-        Largest cost of a subset; at least that of the cheapest input.
+        Largest cost of a subset, at least that of the cheapest input.
     always : str or iterable of str, default ()
         Inputs in every subset.
     max_size : int, optional
         Largest number of inputs, at least 1.
     classes : sequence of labels, optional
-        The classes in order; needed where all labels are missing, and where a class has no row. None is
-        those that occur, categories in their order and others sorted.
+        The classes in order; required if all labels are missing or a class has no row. The default is the
+        labels that occur: categories in their order, others sorted.
     missing : {"impute", "drop", "raise"}
-        Treatment of rows in which some input is missing: ``"impute"`` uses the others, integrating it out.
+        Treatment of rows with missing inputs. ``"impute"`` uses the other inputs and integrates the missing
+        ones out.
 
     Attributes
     ----------
     design : InputDesign
-        How inputs and response are made of the data.
+        Maps data to inputs and response.
     data : InputRows
-        The rows that are used.
+        The rows used.
     components : tuple of int
         Numbers of components.
     space : ModelSpace
@@ -99,12 +102,12 @@ class MixtureClassifier(OverSpace):
     Raises
     ------
     DataError
-        If there are fewer than two classes, an input is no number, all are constant, all labels are missing
+        If there are fewer than two classes, an input is not numeric, all are constant, all labels are missing
         without `classes`, or values are infinite.
     ParameterError
         If a parameter is out of range, or there are more components than rows.
     UnknownNameError
-        If `always` or `costs` name what is not there.
+        If `always` or `costs` name an input that does not exist.
 
     Warns
     -----
@@ -116,13 +119,14 @@ class MixtureClassifier(OverSpace):
 
     Notes
     -----
-    A class with few rows is no error: its weights and its probability then rest on their prior.
+    A class may have few rows, or none: the posterior of its weights and its probability is then close to the
+    prior.
 
     References
     ----------
     P. Sykacek (1999), On input selection with reversible jump Markov chain Monte Carlo sampling, Advances in
-    Neural Information Processing Systems 12. Its formulas are those of a joint density of labels and selected
-    inputs, and compare densities of different numbers of inputs; its results are those of labels given
+    Neural Information Processing Systems 12. Its formulas have the joint density of labels and selected
+    inputs, and so compare densities of different numbers of inputs; its results are those of labels given
     inputs. Under ``target="joint"`` every subset gives a density to all inputs.
 
     Examples
@@ -194,7 +198,7 @@ class MixtureClassifier(OverSpace):
         missing: str = "impute",
         functions: Mapping[str, Callable[..., Any]] | None = None,
     ) -> Self:
-        """Make a model from a formula and a data frame.
+        """Build a model from a formula and a data frame.
 
         Parameters
         ----------
@@ -202,13 +206,13 @@ class MixtureClassifier(OverSpace):
             Such as ``"species ~ a + b + np.log(c)"``: a sum of inputs, each of one numeric or boolean column.
             ``.`` stands for all other columns.
         data : DataFrame, pyarrow Table, or mapping of columns
-            The rows; those whose response is missing are used by the joint target alone.
+            The rows. Only the joint target uses rows with a missing response.
         components, target, background, model_prior, proposal, prior, weight_prior : optional
             As for the class.
         costs, budget, always, max_size, classes, missing : optional
             As for the class.
         functions : mapping of str to callable, optional
-            Functions that the formula may call, by name, beside the documented ones.
+            Further functions that the formula may call, by name.
 
         Returns
         -------
@@ -218,9 +222,9 @@ class MixtureClassifier(OverSpace):
         Raises
         ------
         FormulaError
-            If the formula cannot be read, has interactions, or calls what it may not.
+            If the formula cannot be parsed, has interactions, or calls a function that is not allowed.
         DataError, ParameterError, UnknownNameError
-            As for the class, or if a column is not there.
+            As for the class, or if a column does not exist.
 
         Examples
         --------
@@ -356,59 +360,57 @@ class MixtureClassifier(OverSpace):
         folds: int = FOLDS,
         **options: Any,
     ) -> MixtureResults:
-        """Sample the posterior of subsets of inputs, kernels and weights.
+        """Sample the posterior of subsets of inputs, components and weights.
 
         Parameters
         ----------
         draws : "auto" or int
-            Draws that each chain keeps. ``"auto"`` is what the figures need: 800, and twice as many again and
-            again, until every inclusion probability has an MCSE of at most `mcse`, R-hat of size and log
-            posterior is at most 1.05, and each of all these is worth 100 independent draws. A number is just
-            so many.
+            Draws kept of each chain. ``"auto"`` begins with 800 and doubles them until every inclusion
+            probability has an MCSE of at most `mcse`, R-hat of size and log posterior is at most 1.05, and
+            all of these have 100 effective draws.
         mcse : float, default 0.01
-            Largest Monte Carlo error of an inclusion probability, where `draws` is ``"auto"``.
+            Largest Monte Carlo error of an inclusion probability with ``draws="auto"``.
         max_draws : int, default 50_000
-            Draws a chain at most, where `draws` is ``"auto"``. Where kernels hardly leave their modes, as
-            with inputs that say nearly the same, runs come to these.
+            Largest number of draws of a chain with ``draws="auto"``. It is reached if chains mix slowly, as
+            with strongly correlated inputs.
         max_seconds : float, optional
-            Seconds after which no further round of draws begins, where `draws` is ``"auto"``; a first round
-            there always is, and a comparison of numbers of kernels before it, whose seconds do not count. The
-            one setting that makes draws depend on the machine.
+            Time after which no further round of draws begins, with ``draws="auto"``. Comparing numbers of
+            components does not count. Draws then depend on the machine.
         burn_in : int, optional
-            Sweeps left out at the start of each chain; None is a fifth of `draws`, and 2,000 where `draws` is
-            ``"auto"``.
+            Sweeps discarded at the start of each chain. The default is a fifth of `draws`, or 2,000 with
+            ``draws="auto"``.
         thin : int, default 1
-            Every `thin`-th sweep is kept.
+            Thinning interval, in sweeps.
         chains : int, default 4
-            Chains, each with a start of its own.
+            Number of chains.
         rng : int, SeedSequence or Generator, optional
-            Random numbers; the same give the same draws, whatever `n_jobs` is.
+            Random numbers. Draws do not depend on `n_jobs`.
         n_jobs : int, optional
-            Workers at a time, see joblib.
+            Number of workers, as in joblib.
         progress : bool, optional
-            Whether to show progress; None shows it in a terminal.
+            Whether to show a progress bar. None shows one in a terminal.
         checkpoint : str or path-like, optional
-            A folder where chains write down, every few seconds, what they have drawn and where they are. The
-            same call goes on from there after a crash or Ctrl-C, to the same draws as without (on the same
-            machine and versions); ``rng=None`` is the seed of the run that is there. It holds no rows of the
-            data, but which kernel each row is in, and what was drawn for missing inputs and labels. The
-            workers of a cluster must all see the folder.
+            A folder in which chains save their draws and states every few seconds. After a crash or Ctrl-C,
+            the same call resumes the run; the draws are those of an uninterrupted run (on the same machine
+            and versions). ``rng=None`` uses the seed of the existing run. The folder does not contain the
+            data, but the component of each row, and draws of missing inputs and labels. All workers of a
+            cluster must have access to it.
         folds : int, default 5
-            Where several numbers of kernels are compared: the rows with labels are cut into so many parts of
-            about equal shares of classes, and each part is predicted by one chain on all other rows, with as
-            many draws; where `draws` is ``"auto"``, 10,000 of them, or `max_draws` if that is less.
-        **options : dict
-            ``moves``, proposals to add, remove or exchange inputs in a sweep (as many as there are inputs);
-            ``temperatures``, the number of replicas that each chain exchanges states with, itself included
-            (5; 1 for none), or the powers of the density that they have, from 1 downwards: time is in
-            proportion to it, and kernels leave their modes the sooner; ``start``, ``"empty"`` or names of
-            inputs (draws from the prior over subsets). Each chain tries 40 starts for some sweeps, and goes
-            on from the best.
+            Number of folds for comparing numbers of components, stratified by class. One chain predicts each
+            fold from the other labelled rows, with `draws` draws; with ``draws="auto"``, 10,000 or
+            `max_draws` if that is less.
+        **options
+            ``moves``: proposals per sweep to add, remove or exchange inputs (default: the number of inputs).
+            ``temperatures``: number of replicas of each chain in parallel tempering, itself included
+            (default 5; 1 for none), or their inverse temperatures, from 1 downwards; run time is
+            proportional to it, and chains leave modes sooner. ``start``: ``"empty"`` or names of inputs
+            (default: a draw from the prior). Each chain runs some sweeps from 40 starts, and continues from
+            the best.
 
         Returns
         -------
         MixtureResults
-            After Ctrl-C those of the draws so far.
+            After Ctrl-C, results for the draws so far.
 
         Raises
         ------
@@ -417,16 +419,15 @@ class MixtureClassifier(OverSpace):
         UnknownNameError
             If there is no such option.
         StoreError
-            If the checkpoint is that of another run, of another version, damaged or in use.
+            If the checkpoint belongs to another run or version, is damaged, or is in use.
         KeyboardInterrupt
-            If the comparison of numbers of kernels was interrupted, or no chain had a draw.
+            If the comparison of numbers of components was interrupted, or no chain had a draw.
 
         Warns
         -----
         ConvergenceWarning
-            If the run was interrupted, if chains disagree, or if they are worth fewer than 100 independent
-            draws; if a run that stops by itself ended at `max_draws` or `max_seconds` before its figures were
-            accurate.
+            If the run was interrupted, chains disagree, or there are fewer than 100 effective draws; if a run
+            with ``draws="auto"`` ended at `max_draws` or `max_seconds` before its figures were accurate.
 
         Examples
         --------

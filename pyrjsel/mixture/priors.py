@@ -76,17 +76,17 @@ class MixturePrior:
     alpha : float, default 2
         Shape of the precisions, at least 0.1.
     g, h : float, default 0.2 and 10
-        Shape (at least 0.1) and rate of beta_i. Kernels have a variance of about ``g / h``, but for a factor
-        that may be large.
+        Shape (at least 0.1) and rate of beta_i. Variances of kernels are of the order of ``g / h``, with a
+        wide spread.
     min_sd : float, default 0.01
-        Least standard deviation of a kernel, in ranges. With 0, inputs in which values repeat have no
-        posterior: the density of a kernel that sits on some ten equal values has no bound.
+        Smallest standard deviation of a kernel, in ranges. With 0, inputs with repeated values have no
+        posterior: the density of a kernel at ten equal values is unbounded.
     kappa0 : float, default 0.04
-        Worth of the null model's mean 0, in rows.
+        Weight of the null model's mean 0, in rows.
     nu0 : float, optional
-        More than p - 1; None is p + 31, with which covariances have the mean ``psi0 / 30 * I``. Fewer degrees
-        of freedom let an input that has nothing to do with any other pay for every selected one that it might
-        depend on, so that pure noise is selected beside a dozen inputs that matter.
+        Degrees of freedom, above p - 1. The default is p + 31, which gives covariances the mean
+        ``psi0 / 30 * I``. With fewer, noise inputs are selected when a dozen other inputs matter: the null
+        model is penalised for every selected input on which a noise input might depend.
     psi0 : float, default 0.9
         Scale of the null model's covariance.
 

@@ -69,29 +69,29 @@ Terms are inputs. Columns from `mcse` on but `cost` are NaN for an input that ne
 
 
 class MixtureResults(ModelSpaceResults[MixtureModel]):
-    """The posterior of a mixture classifier; made by ``fit``.
+    """Posterior of a mixture classifier, as returned by ``fit``.
 
-    Nothing here depends on how kernels are numbered, which chains may change at any time.
+    No result depends on the labels of the components, which chains may permute.
 
     Parameters
     ----------
     model : MixtureModel
-        What was fitted.
+        The fitted model.
     posterior : MixturePosterior
         Draws, their errors, and the parameters of ``fit``.
     components : int
         Number of components.
     comparison : DataFrame or None
-        Scores by number of components, where several were compared.
+        Scores by number of components, if several were compared.
     description : Description, optional
-        What the summary says beside its tables, where it cannot be said without the rows of the fit.
+        Text of the summary that depends on the rows of the fit, if loaded without them.
 
     Attributes
     ----------
     sampler : str
         The sampler, ``"rjmcmc"``.
     components : int
-        Number of components; of several the one of the largest log score.
+        Number of components; of several, the one with the largest log score.
 
     Examples
     --------
@@ -105,7 +105,7 @@ class MixtureResults(ModelSpaceResults[MixtureModel]):
     >>> bool(results.score(test).loc["error_rate", "value"] < 0.3)
     True
 
-    Chains that go on have the draws of one longer run.
+    Extended chains have the draws of one longer run.
 
     >>> longer = model.fit(draws=3000, burn_in=300, chains=2, rng=1).extend(200)
     >>> once = model.fit(draws=3200, burn_in=300, chains=2, rng=1)
@@ -225,7 +225,7 @@ class MixtureResults(ModelSpaceResults[MixtureModel]):
 
     @property
     def diagnostics(self) -> pd.DataFrame:
-        """How the sampler did, by chain and over all.
+        """Diagnostics of the sampler, by chain and for all chains.
 
         Acceptance rates by move (NaN where a move was never proposed) and of exchanges between replica k and
         the next (``acceptance_replicas_k``), ESS and R-hat of size and log posterior, draws, seconds
@@ -261,7 +261,7 @@ class MixtureResults(ModelSpaceResults[MixtureModel]):
         Parameters
         ----------
         new : DataFrame, optional
-            Rows with the variables of the formula, NaN where missing; None is the rows of the fit.
+            Rows with the variables of the formula, NaN if missing. The default is the rows of the fit.
 
         Returns
         -------

@@ -370,7 +370,7 @@ class MixtureRunner:
         self.done += n
 
     def state(self) -> MixtureState:
-        """Return the state between two sweeps; a runner made of it goes on to the same draws."""
+        """Return the state between two sweeps, from which a runner resumes to the same draws."""
         return MixtureState(
             [self.job.replica(state) for state in self.loop.states()],
             self.powers.copy(),

@@ -151,7 +151,7 @@ class Results(ABC, Generic[Model]):
         NotAvailableError
             If the training data are requested, but the results were loaded without them.
         ParameterError
-            If `path` is not a path, or is a folder.
+            If `path` is not a path, or is a folder, or is in a folder that does not exist.
         StoreError
             If a name or label cannot be written, or there are too many of them.
         OSError
@@ -164,5 +164,5 @@ class Results(ABC, Generic[Model]):
         <in every file>
         """
         with_rows = None if data is None else check_bool(data, "data")
-        file = check_file(path, "path")
+        file = check_file(path, "path", write=True)
         write(file, Document(*self._file, self._content(with_rows)))

@@ -1,8 +1,16 @@
 """One BLAS thread per worker: the chains already use all processors."""
 
 import threading
+from functools import cache
+from typing import Any
 
-from threadpoolctl import threadpool_limits
+from threadpoolctl import ThreadpoolController
+
+
+@cache
+def _libraries() -> ThreadpoolController:
+    """Return the BLAS libraries of numpy and scipy; they are looked for once, which takes milliseconds."""
+    return ThreadpoolController().select(user_api="blas")
 
 
 class _OneBlasThread:
@@ -15,12 +23,12 @@ class _OneBlasThread:
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._inside = 0
-        self._limits: threadpool_limits | None = None
+        self._limits: Any = None
 
     def __enter__(self) -> None:
         with self._lock:
             if self._limits is None:
-                self._limits = threadpool_limits(1, user_api="blas")
+                self._limits = _libraries().limit(limits=1)
             self._inside += 1
 
     def __exit__(self, *raised: object) -> None:

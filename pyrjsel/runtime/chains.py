@@ -299,7 +299,7 @@ def run_chains(
             raise NotAvailableError(f"The chains of {label!r} cannot be resumed: leave out 'checkpoint'.")
         checkpoint.begin()
     workers, thread = count_workers(n_jobs, chains), time.thread_time()
-    signals, parent = Signals(chains), os.getpid()
+    signals, parent, caller = Signals(chains), os.getpid(), called()
 
     def make(sent: Any, chain: int) -> Any:
         start = _Start(
@@ -309,7 +309,7 @@ def run_chains(
             earlier[chain] if earlier else None,
             keep_ends and hasattr(job, "resume"),
             live,
-            called(),
+            caller,
         )
         return joblib.delayed(_run_chain)(sent, start, signals, parent)
 

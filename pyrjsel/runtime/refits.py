@@ -1,5 +1,6 @@
 """Repeated fits of a model with other rows or priors, identified in errors and warnings."""
 
+import re
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -8,6 +9,8 @@ from pyrjsel._errors import PyrjselError
 from pyrjsel._once import catching_warnings
 from pyrjsel._validate import listed
 from pyrjsel._warnings import warn
+
+NUMBER = re.compile(r"\d[\d.,]*\b")
 
 
 class Refits:
@@ -21,7 +24,7 @@ class Refits:
 
     def __init__(self, kind: str) -> None:
         self.kind = kind
-        self.caught: dict[tuple[type[Warning], str], list[str]] = {}
+        self.caught: dict[tuple[type[Warning], str], dict[str, str]] = {}
 
     @contextmanager
     def named(self, label: str) -> Iterator[None]:
@@ -33,12 +36,15 @@ class Refits:
             except PyrjselError as error:
                 raise type(error)(f"{self.kind} {label}: {error}") from error
         for item in found:
-            labels = self.caught.setdefault((item.category, str(item.message)), [])
-            if label not in labels:
-                labels.append(label)
+            text = str(item.message)
+            # Texts of the same kind, whose numbers differ from fit to fit, are one warning.
+            texts = self.caught.setdefault((item.category, NUMBER.sub("#", text)), {})
+            texts.setdefault(label, text)
 
     def warn(self) -> None:
         """Issue each collected warning once, with the fits that it concerns."""
-        for (category, text), labels in self.caught.items():
-            several = "s" if len(labels) > 1 else ""
-            warn(f"{self.kind}{several} {listed(labels)}: {text}", category)
+        for (category, _), texts in self.caught.items():
+            labels, several = list(texts), "s" if len(texts) > 1 else ""
+            text, *others = texts.values()
+            alike = "" if set(others) <= {text} else f" (The numbers are those of {labels[0]}.)"
+            warn(f"{self.kind}{several} {listed(labels)}: {text}{alike}", category)

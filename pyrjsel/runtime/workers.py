@@ -2,13 +2,13 @@
 
 import pickle
 import time
-from collections.abc import Callable, Mapping
-from concurrent.futures import BrokenExecutor, CancelledError
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from concurrent.futures import BrokenExecutor, CancelledError, ThreadPoolExecutor, as_completed
 from typing import Any
 
 import joblib
 import numpy as np
-from joblib.parallel import get_active_backend
+from joblib.parallel import SequentialBackend, ThreadingBackend, get_active_backend
 
 from pyrjsel._errors import WorkerWarning
 from pyrjsel._validate import bad_value, listed
@@ -17,6 +17,8 @@ from pyrjsel._warnings import warn
 # Attempts at a task: all tasks at once, again all that are left, and again one at a time, since the death of
 # one worker process ends its neighbours.
 ATTEMPTS = 3
+# A function with its arguments, as `joblib.delayed` returns it.
+Call = tuple[Callable[..., Any], tuple[Any, ...], dict[str, Any]]
 # Seconds to wait for a replacement of a dead worker, which a cluster may or may not start.
 PATIENCE = 20.0
 
@@ -80,7 +82,7 @@ def run_tasks(
                 _await_workers(workers, interrupted)
             try:
                 sent = _send(shared, len(group))
-                for task, result in _parallel(workers)(make(sent, task) for task in group):
+                for task, result in _results(workers, (make(sent, task) for task in group)):
                     if result is not None:
                         done[task] = result  # noqa: PERF403 - kept if a worker dies of the next
             except (BrokenExecutor, CancelledError):  # of loky and of Dask
@@ -120,10 +122,25 @@ def _await_workers(workers: int, interrupted: Callable[[], bool]) -> None:
         time.sleep(0.1)
 
 
-def _parallel(workers: int) -> joblib.Parallel:
-    """Return joblib's dispatcher, which yields results as they come if its backend can."""
+def _results(workers: int, calls: Iterable[Call]) -> Iterator[Any]:
+    """Yield the results of calls as they come, if the backend can.
+
+    Threads are those of the standard library, since joblib looks for results every 10 ms only.
+    """
     backend = get_active_backend(prefer="threads")[0]
-    return_as = "generator_unordered" if backend.supports_return_generator else "list"
-    return joblib.Parallel(
-        n_jobs=workers, prefer="threads", pre_dispatch="all", batch_size=1, return_as=return_as
-    )
+    if workers == 1 and isinstance(backend, (ThreadingBackend, SequentialBackend)):
+        yield from (run(*args, **options) for run, args, options in calls)
+    elif type(backend) is ThreadingBackend:
+        pool = ThreadPoolExecutor(workers)
+        try:
+            futures = [pool.submit(run, *args, **options) for run, args, options in calls]
+            yield from (future.result() for future in as_completed(futures))
+        finally:
+            # After an error or a second Ctrl-C nothing is waited for.
+            pool.shutdown(wait=False, cancel_futures=True)
+    else:
+        return_as = "generator_unordered" if backend.supports_return_generator else "list"
+        parallel = joblib.Parallel(
+            n_jobs=workers, prefer="threads", pre_dispatch="all", batch_size=1, return_as=return_as
+        )
+        yield from parallel(calls)

@@ -144,6 +144,8 @@ def test_columns_that_cannot_be_used_are_named(x, words):
 def test_the_response_must_be_one_numeric_column():
     frame = column_frame(WORDS)
     with pytest.raises(DataError, match=r"The response 'x' .* as in I\(x == '[pqr]'\)"):
+        Design.from_formula("x ~ y", frame, events=True)
+    with pytest.raises(DataError, match=r"The response 'x' .* or boolean\. Got \d labels instead\.$"):
         Design.from_formula("x ~ y", frame)
     with pytest.raises(DataError, match=r"must be one column. Got 3"):
         Design.from_formula("bs(y, df=3) ~ x", frame)

@@ -186,6 +186,7 @@ def test_rows_without_a_response_are_dropped_where_missing_values_are_levels(hol
             FormulaError,
             r"must have only interactions\(...\) or sequence\(...\) on its right-hand side",
         ),
+        ("y ~ text + grade", FormulaError, r"Write 'y ~ interactions\(text, grade\)'"),
         ("y ~ flag + interactions(text, grade)", FormulaError, "must have only "),
         ("y ~ interactions(text) + sequence(grade)", FormulaError, "must have only "),
         ("y ~ interactions(text):flag", FormulaError, "must have only "),

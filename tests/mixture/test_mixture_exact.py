@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from reference_background import normal_evidence
 from scipy.stats import gamma, multivariate_t
+from turns import by_turns
 
 from pyrjsel.mixture.background import single_evidence
 from pyrjsel.mixture.priors import MixturePrior
@@ -77,8 +78,7 @@ def test_subsets_of_two_inputs(background, proposal, sweeps):
 
 
 @pytest.mark.parametrize("sweeps", SWEEPS)
-@pytest.mark.parametrize("background", BACKGROUNDS)
-@pytest.mark.parametrize("proposal", ["conditional", "prior"])
+@pytest.mark.parametrize(("proposal", "background"), by_turns(["conditional", "prior"], list(BACKGROUNDS)))
 def test_missing_inputs_and_labels(background, proposal, sweeps):
     """Under the gaussian background one missing input, which is integrated over too."""
     gaps = [(4, 0)] if background == "gaussian" else [(4, 0), (7, 1), (8, 1)]

@@ -75,9 +75,13 @@ def test_whole_sweeps(background, proposal, missing):
     assert counts[1].sum() > 1
 
 
-@pytest.mark.parametrize("proposal", ["conditional", "prior"])
 @pytest.mark.parametrize(
-    "constraint", [{"max_size": 2}, {"always": ["x1"]}, {"costs": "prices", "budget": 3.0}, {"max_size": 0}]
+    ("proposal", "constraint"),
+    by_turns(
+        ["conditional", "prior"],
+        [{"max_size": 2}, {"always": ["x1"]}, {"costs": "prices", "budget": 3.0}, {"max_size": 0}],
+    ),
+    ids=str,
 )
 def test_constraints(proposal, constraint):
     """With priors that depend on the inputs, at the largest size, and with an input that is always in."""

@@ -6,6 +6,7 @@ from math import comb
 import numpy as np
 import pytest
 from scipy.special import betaln
+from turns import by_turns
 
 from pyrjsel._errors import ParameterError
 from pyrjsel.model_space import (
@@ -122,8 +123,7 @@ def test_priors_by_order_sum_to_one_and_are_what_they_say(kit, design, prior, he
     np.testing.assert_allclose(space.prior.logpmf(gamma, space.context), hand, rtol=0, atol=1e-12)
 
 
-@pytest.mark.parametrize("heredity", ["strong", "weak"])
-@pytest.mark.parametrize("prior", PRIORS)
+@pytest.mark.parametrize(("heredity", "prior"), by_turns(["strong", "weak"], list(PRIORS)))
 @pytest.mark.parametrize("design", DESIGNS)
 def test_the_compiled_prior_follows_after_random_flips(kit, design, prior, heredity):
     for options in ({}, {"always": "d"} if ("d",) in DESIGNS[design] else {}, {"max_size": 4}):

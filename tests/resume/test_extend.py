@@ -10,6 +10,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from turns import by_turns, every
 
 import pyrjsel as rj
 from pyrjsel.mixture import sampler as mixtures
@@ -63,7 +64,7 @@ def wanted():
     return of
 
 
-@pytest.mark.parametrize("name", SAMPLED)
+@pytest.mark.parametrize("name", every(2, SAMPLED))
 def test_two_extensions_are_one_longer_run(wanted, name):
     extra = plan(name)[1]
     first = short(name)
@@ -175,8 +176,9 @@ def interrupted(monkeypatch, name, after, run):
 
 
 @pytest.mark.skipif(os.name != "posix", reason="signals are sent as POSIX systems send them")
-@pytest.mark.parametrize("workers", [1, 2])
-@pytest.mark.parametrize("name", [name for name in SAMPLED if name != "compared classifiers"])
+@pytest.mark.parametrize(
+    ("workers", "name"), by_turns([1, 2], [name for name in SAMPLED if name != "compared classifiers"])
+)
 def test_interrupted_runs_go_on(monkeypatch, wanted, name, workers, tmp_path):
     """Chains that had got further than the shortest, or had no draw, go on from where they were."""
     draws, extra, burn_in = plan(name)

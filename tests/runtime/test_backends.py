@@ -13,6 +13,7 @@ import pytest
 from joblib.externals.loky import get_reusable_executor
 from joblib.parallel import get_active_backend
 from threadpoolctl import threadpool_info
+from turns import by_turns
 
 import pyrjsel as rj
 from pyrjsel.runtime import run_chains
@@ -77,8 +78,13 @@ OTHERS = {
 
 
 @pytest.mark.filterwarnings("ignore::pyrjsel.PyrjselWarning")
-@pytest.mark.parametrize("backend", BACKENDS)
-@pytest.mark.parametrize("name", [*NAMES, *OTHERS])
+@pytest.mark.parametrize(
+    ("backend", "name"),
+    [
+        *by_turns(["threading", "loky"], [*NAMES, *OTHERS]),
+        *[pytest.param("dask", name, marks=pytest.mark.cluster) for name in [*NAMES, *OTHERS]],
+    ],
+)
 def test_fits_are_the_same_under_every_backend(backends, name, backend):
     fit = OTHERS.get(name, lambda: fits.fit(name))
     with joblib.parallel_config(backend="sequential"):

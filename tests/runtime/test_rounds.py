@@ -9,6 +9,7 @@ import joblib
 import numpy as np
 import pandas as pd
 import pytest
+from turns import every
 
 import pyrjsel as rj
 from pyrjsel.kernel.samplers.mcmc import ChainRunner
@@ -106,7 +107,7 @@ def wanted():
     return {name: fit(name) for name in FITS}
 
 
-@pytest.mark.parametrize("name", FITS)
+@pytest.mark.parametrize("name", every(2, FITS, 1))
 def test_rounds_are_one_run(wanted, name):
     """The draws of a run that stops by itself are those of one of as many draws."""
     auto = wanted[name]
@@ -153,7 +154,7 @@ class Stop(Exception):
     """A crash."""
 
 
-@pytest.mark.parametrize("name", FITS)
+@pytest.mark.parametrize("name", every(2, FITS))
 def test_killed_runs_go_on(monkeypatch, tmp_path, wanted, name):
     """Crashes right after a write, in any round, leave no trace."""
     chance, save, crashes = np.random.default_rng(4), ChainFile.save, []

@@ -98,6 +98,7 @@ def loky():
     get_reusable_executor().shutdown(wait=True)
 
 
+@pytest.mark.statistical  # the last one, with a checkpoint, has deaths as well
 def test_what_died_once_is_begun_again(tmp_path, loky):
     right = wanted(tmp_path)
     job = Mortal(tmp_path, {1: 1})
@@ -109,6 +110,7 @@ def test_what_died_once_is_begun_again(tmp_path, loky):
     assert job.marks(1) == [0, 0]
 
 
+@pytest.mark.statistical
 def test_a_chain_that_kills_every_worker_costs_no_other(tmp_path, loky, monkeypatch):
     monkeypatch.setattr(workers, "ATTEMPTS", 2)  # the second alone; the third is as the second
     monkeypatch.setattr(chains, "ATTEMPTS", 2)

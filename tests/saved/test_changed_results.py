@@ -137,7 +137,7 @@ FUZZED = [
 
 @pytest.mark.parametrize("name", FUZZED)
 @pytest.mark.parametrize(
-    "count", [60, pytest.param(2000, marks=pytest.mark.statistical)], ids=["short", "long"]
+    "count", [30, pytest.param(2000, marks=pytest.mark.statistical)], ids=["short", "long"]
 )
 def test_changed_contents_are_read_or_refused(tmp_path, name, count):
     """Archives that are whole, with content that somebody has changed: errors of the package, in time."""

@@ -8,6 +8,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
+from turns import every
 
 import pyrjsel as rj
 from pyrjsel.storage import Document, read, write
@@ -222,6 +223,14 @@ MEMBERS = {
 }
 
 
+@pytest.mark.parametrize("name", ["logit enumerated", "kernel smc", "pattern interactions", "mixture"])
+def test_files_are_written_to_folders_that_exist(tmp_path, name):
+    _, results = fits.make(name)
+    with pytest.raises(rj.ParameterError, match=r"^The 'path' parameter of .*in a folder that exists"):
+        results.save(tmp_path / "none" / "a.rjs")
+    assert list(tmp_path.iterdir()) == []
+
+
 def test_draws_that_were_not_saved_need_rows(tmp_path):
     path = tmp_path / "a.rjs"
     fits.make("logit enumerated")[1].save(path)
@@ -281,7 +290,7 @@ def pictures(results, names):
     return found
 
 
-@pytest.mark.parametrize("name", fits.FITS)
+@pytest.mark.parametrize("name", every(2, fits.FITS))
 def test_plots_of_loaded_results_are_the_same_pictures(tmp_path, name):
     """Pixel by pixel, in one process; without the rows those that need none."""
     data, results = fits.make(name)

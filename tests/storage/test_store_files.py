@@ -211,7 +211,7 @@ while True:
 def test_a_killed_write_leaves_a_whole_file(path):
     rng = np.random.default_rng(0)
     numbers = []
-    for _ in range(5):
+    for _ in range(3):
         process = subprocess.Popen([sys.executable, "-c", KILLED, path], stdout=subprocess.PIPE)
         try:
             assert process.stdout.readline() == b"ready\n"

@@ -1,16 +1,11 @@
-"""Every vignette runs from top to bottom, without an error or a warning, in a kernel of this environment."""
+"""Every vignette runs from top to bottom, without an error or a warning."""
 
-import json
-import os
-import re
-import subprocess
 import sys
-from pathlib import Path
 
 import jupytext
 import pytest
+from pages import FOLDER, Outputs, cells_of, run
 
-FOLDER = Path(__file__).resolve().parents[2] / "vignettes"
 PAGES = sorted(path.name for path in FOLDER.glob("*.md"))
 # The front page is quick and run with the guide (test_site.py).
 NOTEBOOKS = [name for name in PAGES if name != "index.md"]
@@ -108,89 +103,34 @@ PROMISED = {
     ),
 }
 
-# Run apart from the tests: notebook machinery draws random numbers and warns on its own account.
-EXECUTE = """
-import sys
-import jupytext, nbclient, nbformat
-source, made, folder = sys.argv[1:]
-notebook = jupytext.read(source)
-nbclient.NotebookClient(
-    notebook, timeout=300, kernel_name="tested", resources={"metadata": {"path": folder}}
-).execute()
-nbformat.write(notebook, made)
-"""
+# Chains that are short for the tests may well say so.
+SHORT = "The run has|No chain visited"
 
 
-@pytest.fixture(scope="module")
-def environment(tmp_path_factory):
-    """Environment variables under which the kernel "tested" is this interpreter, wherever it is."""
-    home = tmp_path_factory.mktemp("jupyter")
-    kernel = home / "kernels" / "tested" / "kernel.json"
-    kernel.parent.mkdir(parents=True)
-    argv = [sys.executable, "-P", "-m", "ipykernel_launcher", "-f", "{connection_file}"]
-    kernel.write_text(json.dumps({"argv": argv, "display_name": "tested", "language": "python"}))
-    folders = ("JUPYTER_PATH", "JUPYTER_DATA_DIR", "JUPYTER_RUNTIME_DIR", "JUPYTER_CONFIG_DIR", "IPYTHONDIR")
-    # Without a backend of its own the kernel shows figures in the notebook.
-    others = {name: value for name, value in os.environ.items() if name != "MPLBACKEND"}
-    # Progress bars would go where warnings go.
-    return {
-        **others,
-        **dict.fromkeys(folders, str(home)),
-        "TQDM_DISABLE": "1",
-        "PYRJSEL_VIGNETTES": "short",
-    }
-
-
-def run(page, environment, folder):
-    """Return a page, a file or a notebook, as it is after it was run in `folder`."""
-    source, made = folder / "page.ipynb", folder / "made.ipynb"
-    jupytext.write(jupytext.read(page) if isinstance(page, Path) else page, source)
-    command = [sys.executable, "-P", "-c", EXECUTE, str(source), str(made), str(folder)]
-    done = subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stderr[-6000:]
-    notebook = json.loads(made.read_text())
-    assert outputs(notebook, "error") == []
-    # Warnings of a cell arrive here. Chains that are short for the tests may well say so.
-    said = ["".join(item["text"]) for item in outputs(notebook, "stream") if item["name"] == "stderr"]
-    short = re.compile("ConvergenceWarning: (The run has|No chain visited)")
-    assert [text for text in said if not short.search(text)] == []
-    return notebook
-
-
-def outputs(notebook, kind):
-    cells = [cell for cell in notebook["cells"] if cell["cell_type"] == "code"]
-    return [item for cell in cells for item in cell["outputs"] if item["output_type"] == kind]
-
-
-def plain_text(notebook):
-    """Return what was printed, and the plain form of what was shown, with single spaces."""
-    printed = [item["text"] for item in outputs(notebook, "stream")]
-    shown = [item["data"].get("text/plain", "") for item in outputs(notebook, "execute_result")]
-    return " ".join(" ".join("".join(part) for part in printed + shown).split())
+@pytest.fixture(autouse=True)
+def short_pages(monkeypatch, tmp_path):
+    monkeypatch.setenv("PYRJSEL_VIGNETTES", "short")
+    monkeypatch.chdir(tmp_path)
 
 
 @pytest.mark.parametrize("name", NOTEBOOKS)
-def test_the_vignette_runs(name, environment, tmp_path):
-    notebook = run(FOLDER / name, environment, tmp_path)
+def test_the_vignette_runs(name):
+    found = run(FOLDER / name, allowed=SHORT)
     texts, figures = PROMISED[name]
-    found = plain_text(notebook)
-    assert [text for text in texts if text not in found] == []
-    assert sum("image/png" in item["data"] for item in outputs(notebook, "display_data")) == figures
+    assert [text for text in texts if text not in found.text] == []
+    assert found.figures == figures
 
 
-def test_the_section_on_diabetes_needs_scikit_learn_and_says_so(environment, tmp_path):
+def test_the_section_on_diabetes_needs_scikit_learn_and_says_so(monkeypatch):
     """Without scikit-learn its cells run, and all that they give is the reason."""
     page = jupytext.read(FOLDER / "ssvs.md")
     begins = next(k for k, cell in enumerate(page.cells) if "\n## Diabetes" in cell.source)
-    setting = next(cell for cell in page.cells if cell.cell_type == "code")
-    page.cells = [setting, *page.cells[begins:]]
-    lacking = tmp_path / "lacking" / "sklearn"
-    lacking.mkdir(parents=True)
-    (lacking / "__init__.py").write_text("raise ImportError('not installed')\n")
-    path = os.pathsep.join([str(lacking.parent), *filter(None, [environment.get("PYTHONPATH")])])
-    notebook = run(page, {**environment, "PYTHONPATH": path}, tmp_path)
-    assert plain_text(notebook) == "scikit-learn is not installed: the rest of this page has no output."
-    assert outputs(notebook, "display_data") == []
+    setting, *_ = cells_of(FOLDER / "ssvs.md")
+    section = [cell for cell in page.cells[begins:] if cell.cell_type == "code"]
+    for name in [name for name in sys.modules if name.split(".")[0] == "sklearn"] + ["sklearn"]:
+        monkeypatch.setitem(sys.modules, name, None)
+    found = run(FOLDER / "ssvs.md", [setting, *section])
+    assert found == Outputs("scikit-learn is not installed: the rest of this page has no output.", 0)
 
 
 def test_every_page_is_known():

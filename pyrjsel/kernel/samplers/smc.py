@@ -1,18 +1,19 @@
 """Fits by the particle filter: widths, several runs, the log evidence, and more rows."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 import pandas as pd
 from scipy.special import logsumexp
 
 from pyrjsel._errors import ConvergenceWarning
+from pyrjsel._once import kept_property
 from pyrjsel._typing import FloatArray, IntArray
 from pyrjsel._warnings import warn
 from pyrjsel.kernel.kernels import Kernel
 from pyrjsel.kernel.options import FilterOptions
-from pyrjsel.kernel.posterior import EqualDraws, KernelPosterior
+from pyrjsel.kernel.posterior import Basis, EqualDraws, KernelPosterior
 from pyrjsel.kernel.samplers.filter import FilterJob, run_passes
 from pyrjsel.kernel.samplers.tempering import RUNS, evidence_table, pool_evidence, tempered_evidence
 from pyrjsel.kernel.state import MOVES, FilterState, KernelSettings
@@ -24,6 +25,47 @@ COLLAPSED = 0.02
 RENEWED = 5.0
 # Error of a log evidence beyond which the few runs that it comes from say little of it.
 UNSURE = 0.5
+
+
+@dataclass(frozen=True, eq=False)
+class OtherWidth:
+    """The first pass of a width that was not chosen.
+
+    Attributes
+    ----------
+    place : int
+        Place of the width among those of the model.
+    settings : KernelSettings
+        With its kernel.
+    state : FilterState
+    basis : Basis, optional
+        The centres in use, from a file without the rows.
+    """
+
+    place: int
+    settings: KernelSettings
+    state: FilterState
+    basis: Basis | None = None
+
+    @kept_property
+    def posterior(self) -> KernelPosterior:
+        """The particles."""
+        return replace(_particles(self.settings, self.state), known=self.basis)
+
+
+def _particles(settings: KernelSettings, state: FilterState) -> KernelPosterior:
+    weight = np.exp(state.log_weights - logsumexp(state.log_weights))
+    return KernelPosterior(
+        state.x,
+        state.y,
+        state.k,
+        state.centres,
+        state.sigma2,
+        state.delta2,
+        weight,
+        settings.kernel,
+        settings.trend,
+    )
 
 
 @dataclass
@@ -51,6 +93,9 @@ class FilterRun:
         Rows that Ctrl-C left out.
     run_time : RunTime
         Of the fit and all updates.
+    others : list of OtherWidth
+        The other widths, on the same rows; one is not there if Ctrl-C has left it elsewhere, or if an
+        earlier version wrote the file.
     """
 
     settings: KernelSettings
@@ -63,6 +108,7 @@ class FilterRun:
     seconds: float
     missed: int
     run_time: RunTime
+    others: list[OtherWidth] = field(default_factory=list)
 
     @property
     def state(self) -> FilterState:
@@ -71,11 +117,21 @@ class FilterRun:
 
     def posterior(self) -> KernelPosterior:
         """Return the particles of the first run."""
-        state = self.state
-        weight = np.exp(state.log_weights - logsumexp(state.log_weights))
-        return KernelPosterior(
-            state.x, state.y, state.k, state.centres, state.sigma2, state.delta2, weight, self.settings.kernel
-        )
+        return _particles(self.settings, self.state)
+
+    def width_posterior(self) -> FloatArray:
+        """Return the probability of each width given all rows, of which all widths must be there.
+
+        That on the rows of the fit comes from `widths`; for each width the filter predicts later ones.
+        """
+        fitted = len(self.order) - 1
+        log_weight = self.widths["log_evidence"].to_numpy().copy()
+        states = {self.place: self.state} | {other.place: other.state for other in self.others}
+        for place, state in states.items():
+            path = state.log_evidence_path
+            log_weight[place] += path[-1] - path[fitted]
+        weight: FloatArray = np.exp(log_weight - logsumexp(log_weight))
+        return weight
 
     def log_evidence(self) -> tuple[float, float]:
         """Return the logarithm of the mean evidence of the runs, and its Monte Carlo error."""
@@ -143,8 +199,16 @@ class FilterRun:
         watch = Stopwatch()
         labels = self.index.append(index)
         jobs = [FilterJob(self.settings, x, y, state) for state in self.states]
-        # The seeds that are spawned here are not used: each state goes on with its own random numbers.
-        self.states = same_rows(run_passes(jobs, np.random.default_rng(0), progress=progress, watch=watch))
+        jobs += [FilterJob(other.settings, x, y, other.state) for other in self.others]
+        # The seeds spawned here are not used: each state continues its own random numbers.
+        states = run_passes(jobs, np.random.default_rng(0), progress=progress, watch=watch)
+        own = len(self.states)
+        self.states, later = same_rows(states[:own]), states[own:]
+        self.others = [
+            replace(other, state=state, basis=None)
+            for other, state in zip(self.others, later, strict=True)
+            if len(state.y) == len(self.state.y)
+        ]
         self.index = labels[: len(self.state.y)]
         missed = len(labels) - len(self.index)
         self.missed += missed
@@ -193,7 +257,7 @@ def fit_filter(
     n_jobs, progress
         As for ``fit``.
     checkpoint : Checkpoint, optional
-        Where the passes write down where they are.
+        Where the passes save their states.
 
     Returns
     -------
@@ -210,27 +274,33 @@ def fit_filter(
     if len(each) > 1 and options.evidence == "tempering":
         # The same seeds for each width: differences are more accurate than evidences.
         seeds = list(rng.bit_generator.seed_seq.spawn(RUNS))  # type: ignore[attr-defined]
-        seen = order[:rows]
-        found = [tempered_evidence(one, x[seen], y[seen], seeds) for one in each]
+        taken = order[:rows]
+        found = [tempered_evidence(one, x[taken], y[taken], seeds) for one in each]
     else:
         paths = np.array([state.log_evidence_path[rows - 1] for state in states])
         found = [pool_evidence(paths[at : at + options.runs]) for at in range(0, len(states), options.runs)]
     table = evidence_table(found, widths)
     place = int(np.argmax(table["log_evidence"].to_numpy()))
     chosen = same_rows(states[place * options.runs : (place + 1) * options.runs])
-    missed = len(y) - len(chosen[0].y)
+    seen = len(chosen[0].y)
+    firsts = enumerate(zip(each, states[:: options.runs], strict=True))
+    others = [
+        OtherWidth(at, one, state) for at, (one, state) in firsts if at != place and len(state.y) == seen
+    ]
+    missed = len(y) - seen
     spent = watch.read()
     run = FilterRun(
         settings=each[place],
         place=place,
         states=chosen,
-        index=index[order][: len(chosen[0].y)],
-        order=order[: len(chosen[0].y)].astype(np.int64),
+        index=index[order][:seen],
+        order=order[:seen].astype(np.int64),
         widths=table,
         row_order=options.row_order,
         seconds=spent.clock,
         missed=missed,
         run_time=spent,
+        others=others,
     )
     run.warn(missed)
     return run

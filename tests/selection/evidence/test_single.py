@@ -3,8 +3,10 @@
 import numpy as np
 import pytest
 import statsmodels.api as sm
+from linear_kit import PRIORS
 from linear_oracle import Rows, answer
 from scipy import stats
+from turns import by_turns
 
 from pyrjsel.selection.evidence.gaussian import SingleModels
 from pyrjsel.selection.priors.coefficients import GPrior, Normal
@@ -33,8 +35,9 @@ def made(linear_kit, prior, setting):
     return linear_kit.case(SIZES, prior, n=15, **given)
 
 
-@pytest.mark.parametrize("setting", SETTINGS)
-def test_marginal_likelihoods_and_moments(linear_kit, any_prior, setting):
+@pytest.mark.parametrize(("setting", "name"), by_turns(list(SETTINGS), list(PRIORS)))
+def test_marginal_likelihoods_and_moments(linear_kit, name, setting):
+    any_prior = PRIORS[name]
     case = made(linear_kit, any_prior, setting)
     single, rows = SingleModels(case.regression), oracle_of(case)
     for gamma in case.models[[0, 2, 5, 7]]:

@@ -181,7 +181,7 @@ def test_wide_models_with_even_weights_stay_at_the_mode(pairs):
 def test_integrals_that_stop_early_are_not_too_small():
     """From 64 pairs to a relative variance of 1e-3: a rule that looks at all of these has a bias of -0.006.
 
-    2,000 integrals with errors of 0.024 know it to 0.0005; the mean is tested at 5 of those and of the error
+    1,000 integrals with errors of 0.024 know it to 0.0008; the mean is tested at 5 of those and of the error
     of the truth, 0.0004, together: false alarms 6e-7.
     """
     rng = np.random.default_rng(300)
@@ -193,15 +193,15 @@ def test_integrals_that_stop_early_are_not_too_small():
     assert truth.variance < 0.0005**2
     found = [
         MarginalLikelihood(regression, seed.to_bytes(16, "big"), 64, 15, 1e-3).integrate(full)
-        for seed in range(2000)
+        for seed in range(1000)
     ]
     assert {one.stages for one in found} == {1, 2}
     error = np.exp([one.log_marginal - truth.log_marginal for one in found]) - 1
     assert error.std() < np.sqrt(1e-3)
-    # Errors of a kurtosis of 3.6: their variance has an error of 3.6 %, and that of the mean on the left is
+    # Errors of a kurtosis of 3.6: their variance has an error of 5.1 %, and that of the mean on the left is
     # 1 %. Five of these are allowed.
-    assert np.mean([one.variance for one in found]) == pytest.approx(error.var(), rel=0.19)
-    assert abs(error.mean()) < 5 * np.hypot(error.std() / np.sqrt(2000), np.sqrt(truth.variance))
+    assert np.mean([one.variance for one in found]) == pytest.approx(error.var(), rel=0.27)
+    assert abs(error.mean()) < 5 * np.hypot(error.std() / np.sqrt(1000), np.sqrt(truth.variance))
 
 
 def test_halves_make_the_whole():

@@ -201,12 +201,12 @@ def test_expected_counts(results, wards):
 
 
 def test_new_counts_fall_into_their_intervals():
-    """Over 150 new data sets 90 % intervals hold 90 % of new counts, and a little more, being discrete.
+    """Over 75 new data sets 90 % intervals hold 90 % of new counts, and a little more, being discrete.
 
     One prediction a data set, so that they are independent; binomial, refused with probability 1e-6.
     """
     rng = np.random.default_rng(12)
-    inside, sets = 0, 150
+    inside, sets = 0, 75
     x = np.append(rng.normal(size=40), 0.7)
     for seed in range(sets):
         # From the prior, whose predictive law the intervals then have.

@@ -76,8 +76,13 @@ def test_the_labels_are_no_term():
             rj.logit(f"answer ~ {right}", data)
 
 
-def test_other_models_take_no_labels():
-    data = BIRTHS.assign(answer=WORDS["text"])
-    for make in (rj.linear, rj.poisson):
-        with pytest.raises(rj.DataError, match=r"'answer'.*numeric or boolean.*I\(answer == "):
-            make("answer ~ age", data)
+def test_labels_that_are_no_events():
+    """How to write an event is said where the response is one."""
+    data = BIRTHS.assign(answer=np.resize(["a", "b", "c"], len(BIRTHS)), word=WORDS["text"])
+    with pytest.raises(rj.DataError, match=r"Got 3 labels instead; write the event .* I\(answer == 'c'\)\.$"):
+        rj.logit("answer ~ age", data)
+    for model in (rj.poisson, rj.linear):
+        with pytest.raises(
+            rj.DataError, match=r"^The response 'word' of .* or boolean\. Got 2 labels instead\.$"
+        ):
+            model("word ~ age", data)

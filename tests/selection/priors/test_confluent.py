@@ -5,6 +5,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from scipy import stats
+from turns import by_turns
 
 import pyrjsel as rj
 from pyrjsel.selection.priors._score import GaussianScore
@@ -38,9 +39,13 @@ def expectation(prior, n, d, of):
     return mp.quad(lambda u: density(u) * of(u), ends) / total
 
 
-@pytest.mark.parametrize("prior", [*PRIORS, NARROW], ids=repr)
-@pytest.mark.parametrize(("n", "d", "r2"), [(30, 1, 0.0), (30, 3, 0.4), (200, 12, 0.9)])
-def test_bayes_factors_of_linear_models(prior, n, d, r2):
+@pytest.mark.parametrize(
+    ("setting", "prior"),
+    by_turns([(30, 1, 0.0), (30, 3, 0.4), (200, 12, 0.9)], [*PRIORS, NARROW]),
+    ids=repr,
+)
+def test_bayes_factors_of_linear_models(prior, setting):
+    n, d, r2 = setting
     with mp.workdps(30):
         r2 = mp.mpf(r2)
 
@@ -96,8 +101,7 @@ def test_draws_of_g_have_the_posterior(prior):
     assert stats.kstest(np.log(draws - low), lambda at: np.interp(at, t, cdf)).pvalue > 1e-6
 
 
-@pytest.mark.parametrize("prior", PRIORS[:5], ids=repr)
-@pytest.mark.parametrize("family", ["linear", "logit", "poisson"])
+@pytest.mark.parametrize(("family", "prior"), by_turns(["linear", "logit", "poisson"], PRIORS[:5]), ids=repr)
 def test_collapsed_chains_agree_with_enumeration(prior, family):
     rng = np.random.default_rng(4)
     x = pd.DataFrame(rng.normal(size=(70, 5)), columns=list("abcde"))

@@ -7,6 +7,7 @@ import pandas as pd
 import pytest
 from numpy.polynomial.hermite import hermgauss
 from scipy import special, stats
+from turns import by_turns
 
 import pyrjsel as rj
 from pyrjsel.model_space import Space
@@ -111,13 +112,17 @@ def problem(family, seed, n=60, p=3, effect=0.7, weighted=False, offset=False):
     return kind, y, x, w, shift, given | ({"offset": shift} if offset else {})
 
 
-@pytest.mark.parametrize("prior", [*PRIORS, NARROW], ids=repr)
 @pytest.mark.parametrize(
-    ("family", "effect", "n"),
-    [("binomial", 0.7, 60), ("binomial", 0.0, 60), ("poisson", 2.0, 200), ("poisson", 0.0, 30)],
+    ("setting", "prior"),
+    by_turns(
+        [("binomial", 0.7, 60), ("binomial", 0.0, 60), ("poisson", 2.0, 200), ("poisson", 0.0, 30)],
+        [*PRIORS, NARROW],
+    ),
+    ids=repr,
 )
-def test_laplace_values_are_sums_over_a_fine_grid(prior, family, effect, n):
+def test_laplace_values_are_sums_over_a_fine_grid(prior, setting):
     """A grid several times as fine and much wider, for strong effects and for none."""
+    family, effect, n = setting
     kind, y, x, w, shift, given = problem(family, 5, n=n, p=6, effect=effect, weighted=True, offset=True)
     model = kind(y, x, coef_prior=prior, **given)
     marginal = MarginalLikelihood(model.regression, bytes(16), 64, 7)
@@ -137,8 +142,7 @@ def test_laplace_values_are_sums_over_a_fine_grid(prior, family, effect, n):
         assert found - wanted == pytest.approx(constant, abs=0.02)
 
 
-@pytest.mark.parametrize("prior", PRIORS, ids=repr)
-@pytest.mark.parametrize("family", FAMILIES)
+@pytest.mark.parametrize(("family", "prior"), by_turns(list(FAMILIES), PRIORS), ids=repr)
 def test_integrals_agree_with_quadrature(prior, family):
     kind, y, x, w, shift, given = problem(family, 6, weighted=True, offset=family == "poisson")
     model = kind(y, x, coef_prior=prior, max_size=2, **given)
@@ -200,11 +204,13 @@ SAMPLERS = {
 }
 
 
-@pytest.mark.parametrize("sampler", SAMPLERS)
 @pytest.mark.parametrize(
-    ("prior", "family"), [(PRIORS[0], "poisson"), (PRIORS[2], "binomial"), (PRIORS[3], "poisson")]
+    ("case", "sampler"),
+    by_turns([(PRIORS[0], "poisson"), (PRIORS[2], "binomial"), (PRIORS[3], "poisson")], list(SAMPLERS)),
+    ids=repr,
 )
-def test_samplers_agree_with_enumeration(sampler, prior, family):
+def test_samplers_agree_with_enumeration(sampler, case):
+    prior, family = case
     kind, y, x, _, _, given = problem(family, 9, n=80, p=5, effect=0.3, weighted=True)
     model = kind(y, x, coef_prior=prior, costs=dict.fromkeys(x.columns, 1.0), budget=3.0, **given)
     wanted = model.fit(rng=1)
@@ -295,8 +301,11 @@ def separated_data(*, completely):
 
 # Warnings of integrals that do not exist.
 @pytest.mark.filterwarnings("ignore::pyrjsel.ConvergenceWarning")
-@pytest.mark.parametrize("sampler", ["enumerate", "collapsed"])
-@pytest.mark.parametrize("prior", [rj.ZellnerSiow(), rj.HyperG(3), rj.BetaPrime(), rj.CCH(1, 2)], ids=repr)
+@pytest.mark.parametrize(
+    ("sampler", "prior"),
+    by_turns(["enumerate", "collapsed"], [rj.ZellnerSiow(), rj.HyperG(3), rj.BetaPrime(), rj.CCH(1, 2)]),
+    ids=repr,
+)
 def test_no_posterior_of_classes_separated_completely(prior, sampler):
     """Given g, likelihoods increase as the square root of g; the prior must decrease faster."""
     y, x = separated_data(completely=True)

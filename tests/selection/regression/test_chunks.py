@@ -295,6 +295,7 @@ def test_dask(gaps):
         rj.linear(NUMBERS, dataframe.from_map(lambda kind: data.astype({"x1": kind}), ["float", "str"]))
 
 
+@pytest.mark.cluster
 def test_dask_on_a_cluster_of_two_workers(dask_client, gaps):
     """The work is done in the workers, that of a function of the user's included."""
     dataframe = pytest.importorskip("dask.dataframe")

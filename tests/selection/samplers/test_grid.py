@@ -15,6 +15,7 @@ import numpy as np
 import pytest
 from selection_cases import load
 from selection_checks import FACTOR, Scenario, build, far_away, fit, sampler_faults, space_prior
+from turns import every
 
 import pyrjsel as rj
 
@@ -123,7 +124,7 @@ def linear_faults(model, results):
     )
 
 
-@pytest.mark.parametrize(("family", "sampler", "coefficients", "models", "constraint"), [*cells()])
+@pytest.mark.parametrize(("family", "sampler", "coefficients", "models", "constraint"), every(2, [*cells()]))
 def test_the_sampler_finds_the_posterior(family, sampler, coefficients, models, constraint):
     options = {"sampler": sampler, "rng": 71, **SAMPLERS[family][sampler]}
     if family == "gaussian":

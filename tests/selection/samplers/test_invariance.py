@@ -12,6 +12,7 @@ import pytest
 from scipy import stats
 from selection_checks import LEVEL, Scenario, holm
 from selection_world import World, bad_surrogate
+from turns import every
 
 from pyrjsel.selection.samplers.collapsed.corrected_chain import CorrectedChain
 from pyrjsel.selection.samplers.reversible_jump.surrogate_jumps import SurrogateJumps
@@ -119,11 +120,14 @@ def _with_new_draws_alone(jumps, rng, gamma, mode, b, draws=SurrogateJumps.draws
 
 @pytest.mark.parametrize(
     ("name", "wrong", "scenario", "iterations"),
-    [
-        ("place", _without_correction, SCENARIOS[0], 3),
-        ("place", _without_surrogate, SCENARIOS[0], 3),
-        ("draws", _with_new_draws_alone, SCENARIOS[5], 12),
-    ],
+    every(
+        3,
+        [
+            ("place", _without_correction, SCENARIOS[0], 3),
+            ("place", _without_surrogate, SCENARIOS[0], 3),
+            ("draws", _with_new_draws_alone, SCENARIOS[5], 12),
+        ],
+    ),
     ids=["correction", "surrogate", "draws"],
 )
 def test_wrong_surrogate_jumps_are_caught(monkeypatch, name, wrong, scenario, iterations):

@@ -12,7 +12,7 @@ from scipy.special import expit
 from selection_oracle import Problem, Term, lattice, log_likelihood
 
 import pyrjsel as rj
-from pyrjsel.runtime import deal
+from pyrjsel.runtime import Refits, deal
 
 FORMULA = "low ~ age + lwt + race + smoke"
 WHICH = ["bma", "hpm", "mpm"]
@@ -392,6 +392,19 @@ def test_warnings_name_the_folds(births):
         rj.logit("low ~ apart", frame).cross_validate(2, rng=1, progress=False)
     assert len(caught) == 1
     assert caught[0].filename == __file__
+
+
+def test_warnings_that_differ_in_numbers_are_one():
+    refits = Refits("Fold")
+    for label, text in {"1": "3 of 8 models", "2": "1 of 8 models", "3": "no model", "4": "no model"}.items():
+        with refits.named(label):
+            warnings.warn(text, rj.ConvergenceWarning, stacklevel=1)
+    with pytest.warns(rj.ConvergenceWarning) as caught:
+        refits.warn()
+    assert [str(item.message) for item in caught] == [
+        "Folds 1, 2: 3 of 8 models (The numbers are those of 1.)",
+        "Folds 3, 4: no model",
+    ]
 
 
 # --- what people look at ----------------------------------------------------------------------------

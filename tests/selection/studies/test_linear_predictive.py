@@ -98,7 +98,7 @@ def check_densities(found, prior, labels, sigma=None, models=MODELS):
             assert (np.abs(gap) < 1e-7).all()
 
 
-LONG = {"hyper-g", "hyper-g/n"}
+LONG = {"hyper-g", "hyper-g/n", "zellner-siow"}
 
 
 @pytest.mark.parametrize(

@@ -81,17 +81,19 @@ def test_walks_find_the_posterior(space, prior):
 
 
 @pytest.mark.parametrize(
-    "options",
-    [
-        {"temperatures": 3},
-        {"temperatures": (1.0, 0.5), "swaps": 0.0},
-        {"sweeps": 0.2, "thin": 4},
-        {"swaps": 20.0, "sweeps": 0.3},
-        {"start": ("a", "f"), "burn_in": 0},
-    ],
+    ("space", "options"),
+    by_turns(
+        ["budget", "strong heredity"],
+        [
+            {"temperatures": 3},
+            {"temperatures": (1.0, 0.5), "swaps": 0.0},
+            {"sweeps": 0.2, "thin": 4},
+            {"swaps": 20.0, "sweeps": 0.3},
+            {"start": ("a", "f"), "burn_in": 0},
+        ],
+    ),
     ids=str,
 )
-@pytest.mark.parametrize("space", ["budget", "strong heredity"])
 def test_the_way_of_walking_does_not_matter(options, space):
     model = make("g", space)
     exact, results = model.fit(sampler="enumerate", rng=1), walk(model, **options)

@@ -22,7 +22,7 @@ from selection_checks import (
     terms_in_order,
 )
 from selection_oracle import cost_of, laplace
-from turns import by_turns
+from turns import by_turns, every
 
 import pyrjsel as rj
 
@@ -129,7 +129,7 @@ def test_laplace_is_laplace(scenario):
         assert value == pytest.approx(laplace(problem, name, prior), abs=1e-5)
 
 
-@pytest.mark.parametrize("scenario", SCENARIOS, ids=str)
+@pytest.mark.parametrize("scenario", every(3, SCENARIOS), ids=str)
 def test_reversible_jumps_find_the_posterior(scenario):
     model = build(scenario)
     results = fit(model, sampler="rjmcmc", draws=4000, burn_in=500, rng=11)
@@ -284,7 +284,7 @@ def broken(model, fault):
 LONG = [pytest.param(name, marks=pytest.mark.statistical) for name in ("odds", "budget", "prior", "columns")]
 
 
-@pytest.mark.parametrize("fault", ["sizes", "rows", *LONG])
+@pytest.mark.parametrize("fault", [*every(2, ["sizes", "rows"]), *LONG])
 def test_the_thresholds_catch_a_wrong_sampler(fault):
     """Odds that are wrong by a fifth are caught by three times the draws that the tests above take."""
     scenario = Scenario("ward", "g joint", UNIFORM, {"costs": COSTS, "budget": 3.0})

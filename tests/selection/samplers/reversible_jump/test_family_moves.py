@@ -5,6 +5,7 @@ import warnings
 import numpy as np
 import pandas as pd
 import pytest
+from turns import by_turns
 
 import pyrjsel as rj
 
@@ -64,8 +65,9 @@ def test_the_sampler_on_a_surrogate_finds_it_too():
     assert 0 < found.diagnostics["acceptance_block"]["all"] < 1
 
 
-@pytest.mark.parametrize("heredity", ["strong", "weak"])
-@pytest.mark.parametrize("sampler", ["collapsed", "gibbs", "rjmcmc", "population"])
+@pytest.mark.parametrize(
+    ("heredity", "sampler"), by_turns(["strong", "weak"], ["collapsed", "gibbs", "rjmcmc", "population"])
+)
 def test_with_families_the_posterior_is_that_of_enumeration(sampler, heredity):
     data = frame(3, n=60, p=4)
     prior = rj.BetaBinomial(by="size")

@@ -6,6 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from scipy.optimize import brentq
+from turns import by_turns
 
 import pyrjsel as rj
 from pyrjsel.selection.regression.gaussian_rows import GaussianRows
@@ -44,8 +45,7 @@ def priced(kind, data, dear=6.0, **options):
     return MAKE[kind]("y ~ .", data, costs=costs, budget=6.0, **options)
 
 
-@pytest.mark.parametrize("sampler", ["rjmcmc", "population"])
-@pytest.mark.parametrize("kind", MAKE)
+@pytest.mark.parametrize(("sampler", "kind"), by_turns(["rjmcmc", "population"], list(MAKE)))
 def test_under_a_budget_the_posterior_is_that_of_enumeration(kind, sampler):
     seed, dear = TWO_MODES[kind]
     model = priced(kind, frame(kind, seed, dear=dear, factor=True))

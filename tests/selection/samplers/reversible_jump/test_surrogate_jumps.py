@@ -8,6 +8,7 @@ import pandas as pd
 import pytest
 import reference_jumps
 from reference_surrogate import Jumps
+from turns import every
 
 import pyrjsel as rj
 from pyrjsel._errors import ParameterError
@@ -216,7 +217,7 @@ MODELS = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("name", MODELS)
+@pytest.mark.parametrize("name", every(3, MODELS))
 def test_fits_are_right(name):
     """Against enumeration: Student errors of 30 batches in each of four chains, beyond 6.5 of which is a
     chance of 1e-8 for some 7 numbers; and errors of integrals, which are a hundredth of these.
