@@ -5,8 +5,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 from scipy.optimize import minimize_scalar
-from scipy.special import betainc, betaln, digamma, gammaln, log_expit, polygamma, xlogy
-from scipy.stats import nbinom
+from scipy.special import betainc, betaln, digamma, gammaincinv, gammaln, log_expit, polygamma, xlogy
 
 from pyrjsel._core._vecmath import logit_loglik, logit_score
 from pyrjsel._typing import FloatArray
@@ -256,8 +255,8 @@ def _quantiles(means: FloatArray, theta: FloatArray, p: float) -> FloatArray:
         return np.where(count < 0, False, below.mean(axis=1) >= p)
 
     middle, size = np.minimum(means.mean(axis=1), ENDLESS), float(theta.mean())
-    first = np.nan_to_num(nbinom.ppf(p, size, size / (size + middle)), posinf=ENDLESS)
-    reach = np.ones(len(means))
+    first = np.minimum(np.floor(middle * (gammaincinv(size, p) / size)), ENDLESS)
+    reach = 1.0 + np.sqrt(first)
     high, low = np.maximum(first, 0.0), np.maximum(first, 0.0) - 1.0
     short = np.flatnonzero(~reaches(high, slice(None)))
     while short.size:
@@ -265,7 +264,7 @@ def _quantiles(means: FloatArray, theta: FloatArray, p: float) -> FloatArray:
         high[short] += reach[short]
         reach[short] *= 2.0
         short = short[~reaches(high[short], short) & (high[short] < ENDLESS)]
-    reach[:] = 1.0
+    reach = 1.0 + np.sqrt(first)
     long = np.flatnonzero(reaches(low, slice(None)))
     while long.size:
         high[long] = low[long]
