@@ -111,9 +111,9 @@ class NegativeBinomial(Poisson):
         value, residual, weight = logit_score(away, w * y, w * (y + theta))
         expected = theta * (w * y - residual) / (y + theta)  # theta times the share of mu in mu + theta
         rest = theta * float(w @ np.logaddexp(0.0, away))
-        constant, slope, curve = self._constants(theta)
+        slope, curve = self._slopes(theta)
         return (
-            value + constant,
+            value + float(self._constant(np.array([theta]))[0]),
             residual,
             weight,
             slope - float(residual.sum()) - rest,
@@ -123,20 +123,26 @@ class NegativeBinomial(Poisson):
 
     def joint_values(self, y: FloatArray, w: FloatArray, eta: FloatArray, t: FloatArray) -> FloatArray:
         """Return log-likelihoods with all constants, plus log prior densities of t (m,), at eta (m, n)."""
-        theta, wy, wants = np.exp(t), w * y, np.empty(t.size)
+        theta, wy = np.exp(t), w * y
+        found = self._constant(theta) + self.log_prior(t)[0]
         for k, size in enumerate(theta):
-            wants[k] = logit_loglik(eta[k] - t[k], wy, wy + w * size)[0] + self._constants(size)[0]
-        return np.asarray(wants + self.log_prior(t)[0])
+            found[k] += logit_loglik(eta[k] - t[k], wy, wy + w * size)[0]
+        return np.asarray(found)
 
-    def _constants(self, theta: float) -> tuple[float, float, float]:
-        """Return the terms of the log-likelihood without eta, with two derivatives in log theta."""
+    def _constant(self, theta: FloatArray) -> FloatArray:
+        """Return the terms of the log-likelihood without eta, for sizes `theta` (m,)."""
+        assert self.counts is not None
+        sums, number, times = self.counts
+        return times @ log_rising(number[:, None] * theta, sums[:, None]) - times @ gammaln(sums + 1.0)
+
+    def _slopes(self, theta: float) -> tuple[float, float]:
+        """Return the first and the second derivative of these terms in log theta."""
         assert self.counts is not None
         sums, number, times = self.counts
         size = theta * number
         slope = size * (digamma(sums + size) - digamma(size))
         bend = size**2 * (polygamma(1, sums + size) - polygamma(1, size))
-        value = log_rising(size, sums) - gammaln(sums + 1.0)
-        return float(times @ value), float(times @ slope), float(times @ (slope + bend))
+        return float(times @ slope), float(times @ (slope + bend))
 
     def rows(
         self, y: FloatArray, weights: FloatArray | None, offset: FloatArray
