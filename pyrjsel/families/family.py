@@ -46,6 +46,11 @@ class Family(ABC):
         """Parameters of the likelihood besides the linear predictor."""
         return NONE
 
+    @property
+    def expanded(self) -> tuple[str, ...]:
+        """The ones in whose logarithm marginal likelihoods are expanded, with the coefficients."""
+        return ()
+
     @abstractmethod
     def check(self, y: FloatArray, weights: FloatArray | None, response: str) -> None:
         """Raise :class:`DataError` unless `y` (n,) and `weights` (n,) or None are usable."""
@@ -184,9 +189,9 @@ class Family(ABC):
     def log_constant(self, y: FloatArray, weights: FloatArray | None = None) -> float:
         """Return the constant that marginal likelihoods omit: logs of binomial coefficients or factorials.
 
-        Those of families with nuisance parameters omit nothing.
+        Those that are expanded in a nuisance parameter omit nothing.
         """
-        if self.nuisance.names:
+        if self.expanded:
             return 0.0
         w = np.ones(y.size) if weights is None else weights
         rows = w > 0

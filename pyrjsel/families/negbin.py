@@ -65,6 +65,11 @@ class NegativeBinomial(Poisson):
         return Nuisance(("theta",)) if self.theta is None else NONE
 
     @property
+    def expanded(self) -> tuple[str, ...]:
+        """The same."""
+        return self.nuisance.names
+
+    @property
     def size(self) -> float:
         """The theta of methods without one."""
         assert self.given is not None

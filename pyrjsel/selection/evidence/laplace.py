@@ -358,7 +358,7 @@ class MarginalLikelihood:
     @property
     def nuisance(self) -> tuple[str, ...]:
         """Names of the parameters of the likelihood that are integrated out with the coefficients."""
-        return self.regression.family.nuisance.names
+        return self.regression.family.expanded
 
     @property
     def _shift(self) -> FloatArray:

@@ -182,8 +182,8 @@ class Regression(TermColumns):
         else:
             gram = (columns[1:] * w) @ columns[1:].T
         prior = coef_prior.compile(Columns(mean, scale, gram, total))
-        if family.nuisance.names and (prior.mixture is not None or prior.rule is not None):
-            unknown = listed(family.nuisance.names)
+        if family.expanded and (prior.mixture is not None or prior.rule is not None):
+            unknown = listed(family.expanded)
             raise NotAvailableError(
                 f"A {family.name} model with an unknown {unknown} supports Normal priors, and GPrior with a "
                 f"known g and information='null' or 'unit'. Got {coef_prior!r}: use one of "

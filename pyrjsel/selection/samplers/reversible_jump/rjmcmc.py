@@ -313,8 +313,8 @@ class RJMCMC(MCMC):
         """
         if regression.prior.rule is not None:
             raise NotAvailableError(NO_DENSITY)
-        if regression.family.nuisance.names and not is_gaussian(regression):
-            unknown = listed(regression.family.nuisance.names)
+        if regression.family.expanded:
+            unknown = listed(regression.family.expanded)
             raise NotAvailableError(
                 f"Reversible jumps do not support {regression.family.name} models with an unknown {unknown}. "
                 f"Use sampler='enumerate' or 'collapsed', or give {unknown}."
