@@ -119,11 +119,11 @@ def test_maxima_are_those_of_statsmodels(unknown, table):
         fit = theirs.fit(method="newton", disp=0, maxiter=200, tol=1e-13)
         assert best == pytest.approx(fit.llf, abs=1e-8)
         params = np.asarray(fit.params)
-        v = np.zeros(unknown.regression.n_columns)
-        v[finder.columns] = finder.at[:-1]
+        v, point = np.zeros(unknown.regression.n_columns), finder.at
+        v[finder.columns] = point[:-1]
         raw = unknown.regression.to_raw(v[None])[0][finder.columns]
         np.testing.assert_allclose(raw, params[:-1], rtol=1e-6, atol=1e-7)
-        assert np.exp(-finder.at[-1]) == pytest.approx(params[-1], rel=1e-6)
+        assert np.exp(-point[-1]) == pytest.approx(params[-1], rel=1e-6)
         covariance = np.linalg.inv(finder.factor @ finder.factor.T)
         scale = np.append(unknown.regression.scale[finder.columns[1:] - 1], 1 / params[-1])
         error = np.sqrt(np.diag(covariance))[1:] / scale
@@ -185,7 +185,8 @@ def test_repeated_rows_are_combined(table):
     assert model.regression.y.size == 3
     single = model.fit(rng=1)._marginal
     single.mode(np.ones(1, dtype=np.uint8))
-    t, b = single.finder.at[-1], single.finder.at[:-1]
+    point = single.finder.at
+    t, b = point[-1], point[:-1]
     eta = model.regression.offset + b @ model.regression.columns[single.finder.columns]
     value = model.regression.family.joint(model.regression.y, model.regression.row_weights, eta, t)[0]
     means = dict(zip(model.regression.y, np.exp(eta), strict=True))
