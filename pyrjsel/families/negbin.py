@@ -7,10 +7,10 @@ import numpy as np
 from scipy.optimize import minimize_scalar
 from scipy.special import betainc, betaln, digamma, gammaincinv, gammaln, log_expit, polygamma, xlogy
 
-from pyrjsel._core._vecmath import logit_loglik, logit_score
+from pyrjsel._core._vecmath import logit_score
 from pyrjsel._typing import FloatArray
 from pyrjsel._validate import check_real
-from pyrjsel.families._family import LOGIT, Passes
+from pyrjsel.families._family import LOGIT, Passes, log_likelihoods
 from pyrjsel.families.nuisance import NONE, Nuisance, Values
 from pyrjsel.families.poisson import ENDLESS, Poisson
 
@@ -129,10 +129,9 @@ class NegativeBinomial(Poisson):
     def joint_values(self, y: FloatArray, w: FloatArray, eta: FloatArray, t: FloatArray) -> FloatArray:
         """Return log-likelihoods with all constants, plus log prior densities of t (m,), at eta (m, n)."""
         theta, wy = np.exp(t), w * y
-        found = self._constant(theta) + self.log_prior(t)[0]
-        for k, size in enumerate(theta):
-            found[k] += logit_loglik(eta[k] - t[k], wy, wy + w * size)[0]
-        return np.asarray(found)
+        away = np.ascontiguousarray(eta - t[:, None])
+        found = log_likelihoods(self.passes, away, wy, wy, w, theta)
+        return np.asarray(found + self._constant(theta) + self.log_prior(t)[0])
 
     def _constant(self, theta: FloatArray) -> FloatArray:
         """Return the terms of the log-likelihood without eta, for sizes `theta` (m,)."""

@@ -278,9 +278,18 @@ class PosteriorTables(ModelSpaceResults[SelectionModel]):
         """Posterior of the parameters of the likelihood besides coefficients, averaged over models.
 
         Rows by name, such as ``theta`` of a negative binomial model or the error ``variance`` of a linear
-        one; columns as of :attr:`sigma`. Empty for families without such a parameter, and if it is known.
+        one; columns as of :attr:`sigma`.
+
+        Raises
+        ------
+        NotAvailableError
+            For families without such a parameter, and if it is known.
         """
-        return _quantities(self._averaged[1])
+        draws = self._averaged[1]
+        if not draws:
+            name = self.model.regression.family.name
+            raise NotAvailableError(f"This {name} model has no unknown parameters besides coefficients.")
+        return _quantities(draws)
 
     @property
     def diagnostics(self) -> pd.DataFrame:
