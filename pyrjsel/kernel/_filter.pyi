@@ -23,6 +23,7 @@ class ParticleLoop:
         draw_coef: bool,
         move_fraction: float,
         literal: bool,
+        fixed: int = 1,
     ) -> None: ...
     def propose(
         self,

@@ -2,12 +2,13 @@
 
 A particle is a set U of k centres (rows, increasing) with the variances sigma^2 of the noise and delta^2 of
 the coefficients, which are integrated out, and drawn at the end of each row. Columns of kernel values are
-cached for all particles at once: the loop sees their inner products alone (``gram``, ``moments``). Slot 0 is
-the intercept, and ``slot[row]`` the place of the column of the centre at a row.
+cached for all particles at once: the loop sees their inner products alone (``gram``, ``moments``). The first
+f slots are columns of all particles, the intercept and those of a trend, and ``slot[row]`` is the place of
+the column of the centre at a row.
 
 With A = K'K + rho I, rho = sigma^2 / delta^2, A = L L' and v = L^{-1} K'y::
 
-    log p(y | U, sigma^2, delta^2) = -t/2 log(2 pi sigma^2) + (k+1)/2 log rho - 1/2 log|A|
+    log p(y | U, sigma^2, delta^2) = -t/2 log(2 pi sigma^2) + (k+f)/2 log rho - 1/2 log|A|
                                      - (y'y - v'v) / (2 sigma^2)
 
 A birth, death or shift changes it by a solve with L, O(k^2); L is made anew where a move is accepted, O(k^3),
@@ -56,17 +57,19 @@ cdef class ParticleLoop:
     move_fraction : float
     literal : bool
         Whether weights are those that the paper prints.
+    fixed : int
+        Columns of all particles, f.
     """
 
     cdef object arrays
     cdef double log_mean, mean, a_y, b_y, a_beta, b_beta, c
     cdef bint draw_noise, draw_coef, literal
-    cdef int most, ld
-    cdef int* index             # (most + 1) slots of the columns of a particle, the intercept first
-    cdef double* factor         # (most + 1, most + 1) L, column-major
-    cdef double* half           # (most + 1) v
-    cdef double* row            # (most + 1) scratch
-    cdef double* unit           # (most + 1) scratch
+    cdef int most, fixed, ld    # ld = most + fixed
+    cdef int* index             # (ld) slots of the columns of a particle, the fixed ones first
+    cdef double* factor         # (ld, ld) L, column-major
+    cdef double* half           # (ld) v
+    cdef double* row            # (ld) scratch
+    cdef double* unit           # (ld) scratch
     # The data at a row, set by `see`.
     cdef object seen
     cdef int t, ld_gram
@@ -76,12 +79,13 @@ cdef class ParticleLoop:
     cdef const double* moments  # (m)
 
     def __init__(self, *, double mean_kernels, int most, double a_y, double b_y, double a_beta, double b_beta,
-                 bint draw_noise, bint draw_coef, double move_fraction, bint literal):
-        cdef int[::1] index = np.zeros(most + 1, dtype=np.int32)
-        cdef double[:, ::1] factor = np.zeros((most + 1, most + 1))
-        cdef double[:, ::1] scratch = np.zeros((3, most + 1))
+                 bint draw_noise, bint draw_coef, double move_fraction, bint literal, int fixed=1):
+        cdef int[::1] index = np.arange(most + fixed, dtype=np.int32)
+        cdef double[:, ::1] factor = np.zeros((most + fixed, most + fixed))
+        cdef double[:, ::1] scratch = np.zeros((3, most + fixed))
         self.arrays = (index, factor, scratch)
-        self.mean, self.log_mean, self.most, self.ld = mean_kernels, log(mean_kernels), most, most + 1
+        self.mean, self.log_mean, self.most = mean_kernels, log(mean_kernels), most
+        self.fixed, self.ld = fixed, most + fixed
         self.a_y, self.b_y, self.a_beta, self.b_beta = a_y, b_y, a_beta, b_beta
         self.draw_noise, self.draw_coef = draw_noise, draw_coef
         self.c, self.literal = move_fraction, literal
@@ -140,7 +144,7 @@ cdef class ParticleLoop:
         with nogil:
             for i in range(k.shape[0]):
                 self.take(k[i], &centres[i, 0])
-                out[i] = self.factorise(k[i] + 1, sigma2[i], delta2[i])
+                out[i] = self.factorise(k[i] + self.fixed, sigma2[i], delta2[i])
 
     def refresh(self, rng, const int[::1] pool, int moves, int[::1] k, int[:, ::1] centres,
                 double[:, ::1] beta, double[:, ::1] mean, double[::1] sigma2, double[::1] delta2,
@@ -161,18 +165,20 @@ cdef class ParticleLoop:
         """
         cdef bitgen_t* bits = bitgen_of(rng)
         cdef Py_ssize_t i
+        cdef int d
         if pool.shape[0] < moves or (moves and pool.shape[0] == 0):
             raise ValueError("pool must have an entry for each move")
         with rng.bit_generator.lock, nogil:
             for i in range(k.shape[0]):
                 self.take(k[i], &centres[i, 0])
-                log_marginal[i] = self.factorise(k[i] + 1, sigma2[i], delta2[i])
+                log_marginal[i] = self.factorise(k[i] + self.fixed, sigma2[i], delta2[i])
                 if moves:
                     self.rejuvenate(bits, &pool[0], pool.shape[0], moves, &k[i], &centres[i, 0], sigma2[i],
                                     delta2[i], &log_marginal[i], &tried[0], &accepted[0])
-                self.draw(bits, k[i] + 1, &beta[i, 0], &sigma2[i], &delta2[i])
-                log_marginal[i] = self.factorise(k[i] + 1, sigma2[i], delta2[i])
-                self.solve_t(k[i] + 1, &mean[i, 0], 0.0, NULL)
+                d = k[i] + self.fixed
+                self.draw(bits, d, &beta[i, 0], &sigma2[i], &delta2[i])
+                log_marginal[i] = self.factorise(d, sigma2[i], delta2[i])
+                self.solve_t(d, &mean[i, 0], 0.0, NULL)
 
     # ------------------------------------------------------------------ the filter's moves
 
@@ -237,11 +243,10 @@ cdef class ParticleLoop:
     # ------------------------------------------------------------------ marginal likelihood
 
     cdef void take(self, int k, const int* centres) noexcept nogil:
-        """Find the slots of a particle's columns."""
+        """Find the slots of a particle's columns; the first never change."""
         cdef int i
-        self.index[0] = 0
         for i in range(k):
-            self.index[i + 1] = self.slot[centres[i]]
+            self.index[self.fixed + i] = self.slot[centres[i]]
 
     cdef double factorise(self, int d, double sigma2, double delta2) noexcept nogil:
         """Make L and v of the d columns, and return the log marginal likelihood."""
@@ -331,7 +336,8 @@ cdef class ParticleLoop:
                 place = position(centres, k, row)
                 if place < k and centres[place] == row:
                     continue
-            ratio = self.change(k + 1, out + 1, -1 if kind == 1 else self.slot[row], sigma2, delta2)
+            ratio = self.change(k + self.fixed, out if out < 0 else out + self.fixed,
+                                -1 if kind == 1 else self.slot[row], sigma2, delta2)
             if kind == 0:
                 ratio += self.log_mean - log(k + 1) + log(self.t / <double> (self.t - k))
             elif kind == 1:
@@ -348,7 +354,7 @@ cdef class ParticleLoop:
                 k += 1
             size[0] = k
             self.take(k, centres)
-            log_marginal[0] = self.factorise(k + 1, sigma2, delta2)
+            log_marginal[0] = self.factorise(k + self.fixed, sigma2, delta2)
 
     cdef double change(self, int d, int out, int slot, double sigma2, double delta2) noexcept nogil:
         """Change of the log marginal likelihood where column `out` > 0 leaves and that of `slot` >= 0 comes.

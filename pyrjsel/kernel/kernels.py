@@ -72,6 +72,11 @@ class Kernel:
         return np.ascontiguousarray(found, dtype=np.float64)
 
 
+def fixed_columns(x: FloatArray, trend: int) -> FloatArray:
+    """Return the columns (n, 1 + trend) that every model has: ones, and the first `trend` inputs of `x`."""
+    return np.column_stack([np.ones(len(x)), x[:, :trend]])
+
+
 def make_kernel(kernel: str | KernelFunction, width: float, convention: str) -> Kernel:
     """Return a kernel of positive `width`, or raise :class:`ParameterError`.
 

@@ -13,7 +13,7 @@ from pyrjsel._typing import FloatArray
 from pyrjsel._validate import bad_value
 from pyrjsel.design import AbsentArray, AbsentRows, Design, rows_from_plain
 from pyrjsel.distributions import InverseGamma
-from pyrjsel.kernel.kernels import CONVENTIONS, KINDS, Kernel
+from pyrjsel.kernel.kernels import CONVENTIONS, KINDS, Kernel, fixed_columns
 from pyrjsel.kernel.model import KernelRegression
 from pyrjsel.kernel.options import ORDERS
 from pyrjsel.kernel.posterior import Basis, KernelPosterior
@@ -35,7 +35,7 @@ WIDTHS = ("log_evidence", "se", "posterior")
 
 
 def read_results(content: Content, schema: int, given: Given) -> KernelResults:
-    """Return the results in a file; reads schemas 1 and 2."""
+    """Return the results in a file; reads schemas 1 to 3."""
     content.text("class", ("KernelRegression",))
     model = _model(content, given)
     part, smc = content.part("run"), content.text("sampler", ("smc", "mcmc")) == "smc"
@@ -48,10 +48,11 @@ def _basis(content: Content, posterior: KernelPosterior, model: KernelRegression
     if "basis" not in content or not isinstance(posterior.x, AbsentArray):
         return None
     content, m = content.part("basis"), len(posterior.used)
+    columns = m + 1 + posterior.trend
     return Basis(
         content.array("inputs", float, (m, len(model.design.column_names)), finite=True),
-        content.array("gram", float, (m + 1, m + 1), finite=True),
-        content.array("moments", float, (m + 1,), finite=True),
+        content.array("gram", float, (columns, columns), finite=True),
+        content.array("moments", float, (columns,), finite=True),
     )
 
 
@@ -81,7 +82,7 @@ def _model(content: Content, given: Given) -> KernelRegression:
         kernels,
         _prior(content, "noise_prior"),
         _prior(content, "coef_prior"),
-        _settings(content.part("settings"), kernels[0]),
+        _settings(content.part("settings"), kernels[0], design),
     )
     return KernelRegression._from_parts(design, data, specification)
 
@@ -102,10 +103,13 @@ def _prior(content: Content, name: str) -> InverseGamma | None:
     return prior
 
 
-def _settings(content: Content, kernel: Kernel) -> KernelSettings:
-    given = {name: content.plain(name) for name in SETTINGS}
+def _settings(content: Content, kernel: Kernel, design: Design) -> KernelSettings:
+    given = {name: content.plain(name) for name in SETTINGS if name != "trend"}
+    trend = content.integer("trend") if "trend" in content else 0  # files of earlier versions have none
+    if trend not in (0, len(design.column_names)):
+        raise content.wrong("trend", f"0 or {len(design.column_names)}, as many as there are inputs")
     try:
-        return KernelSettings(kernel, **given)
+        return KernelSettings(kernel, trend=trend, **given)
     except (ParameterError, TypeError) as error:
         raise StoreError(f"its settings are not valid: {error}") from error
 
@@ -115,7 +119,7 @@ def _settings(content: Content, kernel: Kernel) -> KernelSettings:
 
 def _filter(content: Content, model: KernelRegression) -> FilterRun:
     place = content.integer("place", high=len(model.kernels) - 1)
-    settings = _settings(content.part("settings"), model.kernels[place])
+    settings = _settings(content.part("settings"), model.kernels[place], model.design)
     order, n = content.array("order", np.int64, (None,)), model.data.n
     if len(np.unique(order)) < len(order) or (order < 0).any() or (order >= n).any():
         raise content.wrong("order", f"different rows below {n}")
@@ -195,8 +199,8 @@ def _state(
         return replace(state, x=hole, y=hole, columns=hole)
 
     def columns(owners: np.ndarray) -> FloatArray:
-        values = settings.kernel(x, x[owners[1:]])
-        return np.vstack([np.ones(t), np.asarray(values).T])
+        values = settings.kernel(x, x[owners[settings.fixed :]])
+        return np.vstack([fixed_columns(x, settings.trend).T, np.asarray(values).T])
 
     state = state_from_plain(content, x, y, settings, columns=columns)
     if len(state.y) != t:
@@ -208,7 +212,7 @@ def _state(
 
 
 def _chains(content: Content, model: KernelRegression) -> ChainRun:
-    settings = _settings(content.part("settings"), model.kernels[0])
+    settings = _settings(content.part("settings"), model.kernels[0], model.design)
     part, data = content.part("draws"), model.data
     fit = FitSettings.from_plain(content.part("fit"))
     without = isinstance(data, AbsentRows)

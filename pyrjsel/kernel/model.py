@@ -36,10 +36,11 @@ PROBES = 8
 class KernelRegression:
     """Kernel regression with an unknown number of kernels.
 
-    The response is ``beta_0 + sum_i beta_i K(x, mu_i)`` plus normal noise. The centres mu_i are rows of the
-    data. The posterior is over the number of kernels, their centres and coefficients, and the variances of
-    noise and coefficients. A particle filter computes it, one row after another. This constructor takes
-    arrays; :meth:`from_formula` and :func:`pyrjsel.kernel_regression` take a formula.
+    The response is ``beta_0 + sum_i beta_i K(x, mu_i)`` plus normal noise, and a linear trend if `trend` says
+    so. The centres mu_i are rows of the data. The posterior is over the number of kernels, their centres and
+    coefficients, and the variances of noise and coefficients. A particle filter computes it, one row after
+    another. This constructor takes arrays; :meth:`from_formula` and :func:`pyrjsel.kernel_regression` take a
+    formula.
 
     Parameters
     ----------
@@ -61,6 +62,10 @@ class KernelRegression:
         Lambda of the prior of the number of kernels k, proportional to Lambda^k / k! from 0 to `max_kernels`.
     max_kernels : int, optional
         Largest number of kernels, at most the number of rows. The default is 50.
+    trend : {"constant", "linear"}
+        What the kernels are added to: an intercept, or an intercept and a linear function of all inputs, as
+        kernels see them. Its coefficients have the same prior as those of the kernels. Far from all rows
+        predictions are those of the trend.
     standardize : bool, default True
         Whether inputs and response are standardised, by the means and standard deviations of these rows;
         rows that are added later do not change them.
@@ -132,6 +137,7 @@ class KernelRegression:
         convention: str = "2w2",
         mean_kernels: float = 1.0,
         max_kernels: int | None = None,
+        trend: str = "constant",
         standardize: bool = True,
         noise_variance: float | None = None,
         coef_variance: float | None = None,
@@ -146,6 +152,7 @@ class KernelRegression:
             convention,
             mean_kernels,
             max_kernels,
+            trend,
             standardize,
             noise_variance,
             coef_variance,
@@ -165,6 +172,7 @@ class KernelRegression:
         convention: str = "2w2",
         mean_kernels: float = 1.0,
         max_kernels: int | None = None,
+        trend: str = "constant",
         standardize: bool = True,
         noise_variance: float | None = None,
         coef_variance: float | None = None,
@@ -182,7 +190,7 @@ class KernelRegression:
             columns. ``.`` stands for all other columns.
         data : DataFrame, pyarrow Table, or mapping of columns
             The rows.
-        kernel, width, convention, mean_kernels, max_kernels, standardize : optional
+        kernel, width, convention, mean_kernels, max_kernels, trend, standardize : optional
             As for the class.
         noise_variance, coef_variance, noise_prior, coef_prior, missing : optional
             As for the class.
@@ -219,6 +227,7 @@ class KernelRegression:
             convention,
             mean_kernels,
             max_kernels,
+            trend,
             standardize,
             noise_variance,
             coef_variance,

@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 
 from pyrjsel._once import kept_property
 from pyrjsel._typing import FloatArray, IntArray
-from pyrjsel.kernel.kernels import KernelFunction
+from pyrjsel.kernel.kernels import KernelFunction, fixed_columns
 
 # Numbers that a block of rows times draws times coefficients may take.
 BLOCK = 4_000_000
@@ -24,10 +24,10 @@ class Coefficients:
     ----------
     draws : ndarray of int64, shape (g,)
         Which draws.
-    columns : ndarray of int64, shape (g, k + 1)
-        Their columns among all columns: 0 is the constant one.
-    mean : ndarray of float64, shape (g, k + 1)
-    root : ndarray of float64, shape (g, k + 1, k + 1)
+    columns : ndarray of int64, shape (g, k + f)
+        Their columns among all columns: the first f, of all draws, are the constant one and a trend's.
+    mean : ndarray of float64, shape (g, k + f)
+    root : ndarray of float64, shape (g, k + f, k + f)
         R with R R' the covariance.
     """
 
@@ -45,9 +45,9 @@ class Basis:
     ----------
     inputs : ndarray (m, d)
         The centres, as kernels see them.
-    gram : ndarray (m + 1, m + 1)
-        K'K of the constant column and the kernels of the centres.
-    moments : ndarray (m + 1,)
+    gram : ndarray (m + f, m + f)
+        K'K of the constant column, those of a trend, and the kernels of the centres.
+    moments : ndarray (m + f,)
         K'y.
     """
 
@@ -76,6 +76,8 @@ class KernelPosterior:
         Weights, which sum to one.
     kernel : callable
         ``kernel(points, centres)`` returns (n, m) values.
+    trend : int, default 0
+        Inputs with a linear trend: none or all.
     known : Basis, optional
         From a file; None is computed from the rows.
     """
@@ -88,6 +90,7 @@ class KernelPosterior:
     delta2: FloatArray
     weight: FloatArray
     kernel: KernelFunction
+    trend: int = 0
     known: Basis | None = None
 
     @property
@@ -108,8 +111,11 @@ class KernelPosterior:
         return np.bincount(place, weights=weight, minlength=len(self.used)).astype(np.float64)
 
     def columns(self, x: FloatArray) -> FloatArray:
-        """Return the constant column and the kernels of the used centres at points `x`: (n, m + 1)."""
-        return np.column_stack([np.ones(len(x)), self.kernel(x, self.basis.inputs)])
+        """Return fixed columns and kernels of the used centres at points `x`: (n, f + m)."""
+        return self._columns(x, self.basis.inputs)
+
+    def _columns(self, x: FloatArray, centres: FloatArray) -> FloatArray:
+        return np.column_stack([fixed_columns(x, self.trend), self.kernel(x, centres)])
 
     @kept_property
     def basis(self) -> Basis:
@@ -117,7 +123,7 @@ class KernelPosterior:
         if self.known is not None:
             return self.known
         inputs = self.x[self.used]
-        columns = np.column_stack([np.ones(len(self.x)), self.kernel(self.x, inputs)])
+        columns = self._columns(self.x, inputs)
         return Basis(inputs, columns.T @ columns, columns.T @ self.y)
 
     @kept_property
@@ -127,15 +133,16 @@ class KernelPosterior:
         The precision matrix K'K / sigma^2 + I / delta^2 has no eigenvalue below 1 / delta^2, which what
         rounding leaves of smaller ones is replaced by: kernels that are all but equal do no harm.
         """
-        gram, moment = self.basis.gram, self.basis.moments
+        gram, moment, fixed = self.basis.gram, self.basis.moments, 1 + self.trend
         found = []
         for k in np.unique(self.k):
             draws = np.flatnonzero(self.k == k)
-            places = np.zeros((draws.size, k + 1), dtype=np.int64)
-            places[:, 1:] = np.searchsorted(self.used, self.centres[draws, :k]) + 1
+            places = np.empty((draws.size, fixed + k), dtype=np.int64)
+            places[:, :fixed] = np.arange(fixed)
+            places[:, fixed:] = np.searchsorted(self.used, self.centres[draws, :k]) + fixed
             sigma2, floor = self.sigma2[draws], 1.0 / self.delta2[draws]
             precision = gram[places[:, :, None], places[:, None, :]] / sigma2[:, None, None]
-            precision += floor[:, None, None] * np.eye(k + 1)
+            precision += floor[:, None, None] * np.eye(fixed + k)
             values, vectors = np.linalg.eigh(precision)
             root = vectors / np.sqrt(np.maximum(values, floor[:, None]))[:, None, :]
             target = moment[places] / sigma2[:, None]
@@ -165,7 +172,16 @@ class KernelPosterior:
             sd[:, law.draws] = np.sqrt(np.einsum("ngj,ngj->ng", spread, spread))
         return mean, sd
 
+    def slopes(self) -> tuple[FloatArray, FloatArray]:
+        """Return conditional means and standard deviations of the coefficients of the trend, both (d, N)."""
+        mean, sd = np.empty((2, self.trend, len(self.k)))
+        for law in self.laws:
+            mean[:, law.draws] = law.mean[:, 1 : 1 + self.trend].T
+            root = law.root[:, 1 : 1 + self.trend]
+            sd[:, law.draws] = np.sqrt(np.einsum("gij,gij->ig", root, root))
+        return mean, sd
 
-def block(k: NDArray[np.int32]) -> int:
+
+def block(k: NDArray[np.int32], fixed: int) -> int:
     """Return for how many points at a time means of draws with `k` (N,) kernels are computed."""
-    return max(1, BLOCK // int((k + 1).sum()))
+    return max(1, BLOCK // int((k + fixed).sum()))

@@ -92,7 +92,7 @@ class KernelPrediction:
     def _blocks(self) -> Iterator[tuple[IntArray, FloatArray, FloatArray]]:
         """Yield places of complete rows, and means and deviations (rows, N) as they are fitted."""
         rows = np.flatnonzero(~np.isnan(self.x).any(axis=1))
-        step = block(self._draws("k"))
+        step = block(self._draws("k"), 1 + self.parts[0].posterior.trend)
         for begin in range(0, rows.size, step):
             some = rows[begin : begin + step]
             x = self.scaling.inputs(self.x[some])
@@ -123,8 +123,8 @@ class KernelPrediction:
             of the expected response; ``mean_ci_lower`` and ``mean_ci_upper``, its equal-tailed interval;
             ``obs_ci_lower`` and ``obs_ci_upper``, that of a single new response; ``extrapolated``, whether
             the row is further than two widths from every row of the fit (after loading without rows, from
-            every centre): predictions fall back to the constant there. Rows with missing inputs are NaN, and
-            not extrapolated.
+            every centre): predictions fall back to the constant, or the linear trend, there. Rows with
+            missing inputs are NaN, and not extrapolated.
 
         Raises
         ------

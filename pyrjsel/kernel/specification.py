@@ -8,7 +8,7 @@ import numpy as np
 from pyrjsel._called import called
 from pyrjsel._errors import DataError, ParameterError
 from pyrjsel._typing import FloatArray
-from pyrjsel._validate import bad_value, check_bool, check_int, check_real
+from pyrjsel._validate import bad_value, check_bool, check_choice, check_int, check_real
 from pyrjsel.design import Design, DesignData
 from pyrjsel.distributions import InverseGamma
 from pyrjsel.kernel.kernels import Kernel, KernelFunction, make_kernel, median_width
@@ -22,6 +22,7 @@ Width = float | str | Sequence[float]
 FIXED = 1e12
 # Most kernels of a model where nothing is said.
 MOST_KERNELS = 50
+TRENDS = ("constant", "linear")
 
 
 @dataclass(frozen=True)
@@ -33,6 +34,7 @@ class Choices:
     convention: str
     mean_kernels: float
     max_kernels: int | None
+    trend: str
     standardize: bool
     noise_variance: float | None
     coef_variance: float | None
@@ -102,6 +104,7 @@ def specify(choices: Choices, design: Design, rows: DesignData) -> Specification
     coef_prior = check_prior(choices.coef_prior, "coef_prior")
     a_y, b_y = scaled(noise_prior, variance)
     a_beta, b_beta = scaled(coef_prior, variance)
+    check_choice(choices.trend, "trend", TRENDS)
     settings = KernelSettings(
         kernels[0],
         mean_kernels=check_real(choices.mean_kernels, "mean_kernels", low=0, open_low=True),
@@ -112,6 +115,7 @@ def specify(choices: Choices, design: Design, rows: DesignData) -> Specification
         b_beta=b_beta,
         noise_variance=fixed(choices.noise_variance, "noise_variance"),
         coef_variance=fixed(choices.coef_variance, "coef_variance"),
+        trend=rows.X.shape[1] if choices.trend == "linear" else 0,
     )
     return Specification(
         standardize, scaling, choices.convention, widths, kernels, noise_prior, coef_prior, settings

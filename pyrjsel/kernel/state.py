@@ -58,6 +58,8 @@ class KernelSettings:
     rejuvenate : int
         Moves of each particle in a sweep that leaves its posterior invariant; there is one sweep at each row,
         and up to 8 where few particles are left after resampling.
+    trend : int
+        Inputs with a linear trend beside the kernels: none or all of them, the first ones of a row.
     """
 
     kernel: KernelFunction
@@ -75,6 +77,7 @@ class KernelSettings:
     resampling: str = "systematic"
     importance: str = "exact"
     rejuvenate: int = 8
+    trend: int = 0
 
     def __post_init__(self) -> None:
         if not callable(self.kernel):
@@ -100,6 +103,17 @@ class KernelSettings:
         check_choice(self.resampling, "resampling", RESAMPLING)
         check_choice(self.importance, "importance", IMPORTANCE)
         check_int(self.rejuvenate, "rejuvenate", low=0)
+        check_int(self.trend, "trend", low=0)
+
+    @property
+    def fixed(self) -> int:
+        """Columns that every model has: the intercept, and those of a trend."""
+        return 1 + int(self.trend)
+
+    @property
+    def most_columns(self) -> int:
+        """Most columns of a model."""
+        return int(self.max_kernels) + self.fixed
 
     @property
     def blind_fraction(self) -> float:
@@ -124,9 +138,9 @@ class Particles:
         Number of kernels of each particle.
     centres : ndarray (N, max_kernels), int32
         Rows of the centres, increasing, in the first k entries; the others are -1.
-    beta : ndarray (N, max_kernels + 1)
-        A draw of the coefficients, the intercept first; entries beyond k are 0.
-    mean : ndarray (N, max_kernels + 1)
+    beta : ndarray (N, most_columns)
+        A draw of the coefficients, those of fixed columns first; entries beyond k more are 0.
+    mean : ndarray (N, most_columns)
         Posterior means of the coefficients given centres, sigma2 and delta2.
     sigma2, delta2 : ndarray (N,)
         Variances of noise and coefficients.
@@ -180,9 +194,9 @@ class FilterState(Particles):
     log_evidence : float
         ``log p(y_1..t)``.
     owners : ndarray (m,), int32
-        Rows of the cached columns; the first, -1, is the intercept's.
+        Rows of the cached columns; the first, -1, are the intercept's and those of a trend.
     columns : ndarray (m, t)
-        Kernel values of all rows at each owner.
+        Kernel values of all rows at each owner; fixed columns first.
     gram : ndarray (m, m)
         Inner products of columns.
     moments : ndarray (m,)

@@ -59,6 +59,7 @@ def _facts(model: KernelModel, nobs: int, widths: Sequence[float]) -> Facts:
         *row_facts(model.design.response, nobs, model.data.n_dropped),
         ("Inputs", f"{len(model.design.column_names)}" + (", standardised" if model.standardize else "")),
         ("Kernel", f"{model.kernels[0].name}, width {several}{convention}"),
+        *([("Trend", "linear")] if settings.trend else []),
         ("Coefficient prior", variance_text(model, "coef")),
         ("Noise prior", variance_text(model, "noise")),
         ("Model prior", f"Poisson({settings.mean_kernels:g}) kernels, at most {settings.max_kernels}"),
@@ -91,6 +92,8 @@ def tables(results: KernelTables, top: int) -> list[tuple[str, pd.DataFrame, dic
             {"occupancy": "prior"},
         ),
     ]
+    if results.model.settings.trend:
+        found.append(("Trend: slopes", results.trend, {}))
     if isinstance(results.run, ChainRun):
         found.append(("Chains", results.diagnostics, {}))
         return found

@@ -9,6 +9,7 @@ from pyrjsel._errors import NotAvailableError
 from pyrjsel._once import turn
 from pyrjsel.design import AbsentArray
 from pyrjsel.design.saved import absent
+from pyrjsel.families.gaussian import mixture_quantile
 from pyrjsel.kernel.posterior import Basis, KernelPosterior
 from pyrjsel.kernel.protocols import KernelModel
 from pyrjsel.kernel.samplers.mcmc import ChainRun
@@ -19,6 +20,7 @@ from pyrjsel.results import SampledResults
 
 # Central interval of the tables.
 INTERVAL = (0.025, 0.975)
+TREND = ("mean", "sd", "ci_lower", "ci_upper")
 
 
 class KernelTables(SampledResults[KernelModel]):
@@ -87,6 +89,32 @@ class KernelTables(SampledResults[KernelModel]):
         # An input may be called like this too: a data frame has two columns of a name then.
         table.insert(table.shape[1], "occupancy", occupancy[order], allow_duplicates=True)
         return table
+
+    @property
+    def trend(self) -> pd.DataFrame:
+        """The posterior of the slopes of a linear trend, in units of the response by units of the inputs.
+
+        Index: the inputs. Columns ``mean``, ``sd``, and ``ci_lower`` and ``ci_upper``, the ends of the
+        central 95 % interval.
+
+        Raises
+        ------
+        NotAvailableError
+            Of models without ``trend="linear"``; after loading without rows, if the file has not got the
+            centres.
+        """
+        model, posterior = self.model, self.posterior
+        if not model.settings.trend:
+            raise NotAvailableError("There are no slopes: the trend of the model is constant, not 'linear'.")
+        mean, sd = posterior.slopes()
+        unit = model.scaling.y_sd / model.scaling.x_sd
+        middle = mean @ posterior.weight
+        spread = np.sqrt(((mean - middle[:, None]) ** 2 + sd**2) @ posterior.weight)
+        ends = [mixture_quantile(mean, sd, p, posterior.weight) for p in INTERVAL]
+        return pd.DataFrame(
+            {name: unit * values for name, values in zip(TREND, (middle, spread, *ends), strict=True)},
+            index=pd.Index(model.design.column_names, dtype=object, name="input"),
+        )
 
     @property
     def sigma(self) -> pd.Series:

@@ -24,11 +24,17 @@ def fit(draws, chains, seed=1, thin=1):
     return FitSettings(draws, 200, thin, chains, np.random.default_rng(seed), 1, False)
 
 
-@pytest.mark.parametrize("all_rows", [1024, 3])
-def test_sets_against_enumeration(all_rows, monkeypatch):
+@pytest.mark.parametrize(("all_rows", "trend"), [(1024, 0), (3, 0), (1024, 1), (3, 1)])
+def test_sets_against_enumeration(all_rows, trend, monkeypatch):
     monkeypatch.setattr("pyrjsel.kernel.samplers.mcmc.ALL_ROWS", all_rows)
     settings = KernelSettings(
-        gaussian, mean_kernels=1.5, max_kernels=4, noise_variance=0.3, coef_variance=0.5, rejuvenate=6
+        gaussian,
+        mean_kernels=1.5,
+        max_kernels=4,
+        noise_variance=0.3,
+        coef_variance=0.5,
+        rejuvenate=6,
+        trend=trend,
     )
     x, y = toy(6)
     exact, _ = enumerate_posterior(settings, x, y)

@@ -58,6 +58,9 @@ def distance(p, q):
     [
         # Resampled after the last row: otherwise unequal weights are worth fewer than 20,000 particles.
         (6, {"ess_threshold": 1.0}),
+        (6, {"ess_threshold": 1.0, "trend": 1}),
+        (5, {"ess_threshold": 1.0, "trend": 2}),
+        (4, {"rejuvenate": 0, "particles": 100_000, "trend": 1}),
         (4, {"rejuvenate": 2, "mean_kernels": 0.5}),
         (5, {"rejuvenate": 3, "move_fraction": 0.3, "ess_threshold": 1.0}),
         # Without rejuvenation, the weights alone: particles repeat, so that there must be more of them.
@@ -69,7 +72,7 @@ def distance(p, q):
 )
 def test_weights_are_exact(t, changes):
     settings = replace(FIXED, **changes)
-    x, y = toy(t)
+    x, y = toy(t, d=max(settings.trend, 1))
     exact, log_evidence = enumerate_posterior(settings, x, y)
     state = after(settings, x, y, seed=1)
     # 20,000 independent draws of these 57 sets are 0.018 away, give or take 0.0015.
@@ -102,6 +105,7 @@ def test_blind_births_and_deaths_are_for_filters_without_rejuvenation():
         [
             (0.0, {}, 0.004),
             (0.0, {"rejuvenate": 0}, 0.004),
+            (0.0, {"trend": 1}, 0.004),
             (0.0, {"mean_kernels": 5.0, "max_kernels": 2}, 0.004),
             # The prior hardly allows these responses: fewer particles count.
             (30.0, {}, 0.02),
@@ -173,7 +177,15 @@ def test_evidence_is_that_of_each_row():
 @pytest.mark.parametrize("importance", ["exact", "paper"])
 @pytest.mark.parametrize(
     "changes",
-    [{}, {"noise_variance": 0.2}, {"coef_variance": 0.7}, {"max_kernels": 2}, {"move_fraction": 0.4}],
+    [
+        {},
+        {"noise_variance": 0.2},
+        {"coef_variance": 0.7},
+        {"max_kernels": 2},
+        {"move_fraction": 0.4},
+        {"trend": 2},
+        {"trend": 2, "max_kernels": 1},
+    ],
 )
 def test_particles_are_those_of_the_twin(importance, changes):
     settings = replace(RANDOM, importance=importance, rejuvenate=5, **changes)
@@ -183,7 +195,7 @@ def test_particles_are_those_of_the_twin(importance, changes):
     start(settings, 20, y[0], twin_rng)
     sets = [()] * 20
     variances = list(zip(particles.sigma2, particles.delta2, strict=True))
-    columns, loop = Columns(settings.kernel, x, y), loop_of(settings)
+    columns, loop = Columns(settings, x, y), loop_of(settings)
     factor, counts = np.empty(20), (np.zeros(3, dtype=np.int64), np.zeros(3, dtype=np.int64))
     for t in range(1, 8):
         columns.see_row()
@@ -221,11 +233,11 @@ def same(one, other):
             np.testing.assert_array_equal(first, second, err_msg=field.name)
 
 
-@pytest.mark.parametrize("rejuvenate", [0, 3])
-def test_update_is_the_same_as_one_pass(rejuvenate, monkeypatch):
+@pytest.mark.parametrize(("rejuvenate", "trend"), [(0, 0), (3, 0), (3, 1)])
+def test_update_is_the_same_as_one_pass(rejuvenate, trend, monkeypatch):
     # Few rows are kept, so that columns are dropped before, at and after the update.
     monkeypatch.setattr("pyrjsel.kernel.samplers.filter.KEPT", 8)
-    settings = replace(RANDOM, rejuvenate=rejuvenate)
+    settings = replace(RANDOM, rejuvenate=rejuvenate, trend=trend)
     x, y = toy(40)
     whole = after(settings, x, y, seed=4)
     parts = after(settings, x[:15], y[:15], seed=4)
@@ -237,17 +249,19 @@ def test_update_is_the_same_as_one_pass(rejuvenate, monkeypatch):
     assert len(whole.owners) < 40
 
 
-def test_cached_columns_are_those_of_their_centres(monkeypatch):
+@pytest.mark.parametrize("trend", [0, 2])
+def test_cached_columns_are_those_of_their_centres(trend, monkeypatch):
     monkeypatch.setattr("pyrjsel.kernel.samplers.filter.KEPT", 8)
-    x, y = toy(40)
-    state = after(RANDOM, x, y, seed=6)
-    columns = np.column_stack([np.ones(40), gaussian(x, x[state.owners[1:]])])
+    x, y = toy(40, d=2)
+    state = after(replace(RANDOM, trend=trend), x, y, seed=6)
+    owners = state.owners[1 + trend :]
+    columns = np.column_stack([np.ones(40), x[:, :trend], gaussian(x, x[owners])])
     np.testing.assert_allclose(state.columns, columns.T, rtol=1e-14)
-    # Sums of 40 products.
-    np.testing.assert_allclose(state.gram, columns.T @ columns, rtol=1e-13)
+    # Sums of 40 products; those of a trend may cancel.
+    np.testing.assert_allclose(state.gram, columns.T @ columns, rtol=1e-13, atol=1e-12 if trend else 0.0)
     np.testing.assert_allclose(state.moments, columns.T @ y, rtol=1e-12, atol=1e-13)
     held = np.unique(state.centres[state.centres >= 0])
-    assert set(held) == set(state.owners[1:])
+    assert set(held) == set(owners)
 
 
 def test_equal_inputs_are_distinct_points():

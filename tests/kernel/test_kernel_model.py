@@ -79,7 +79,7 @@ def test_short_name_method_and_class_take_the_same_parameters():
 
     made = of(rj.KernelRegression.__init__)
     assert of(rj.kernel_regression) == of(rj.KernelRegression.from_formula) == made
-    assert len(made) == 11
+    assert len(made) == 12
 
 
 def test_models_and_results_can_be_pickled(frame):

@@ -33,7 +33,7 @@ def exact(model):
     for k in sizes:
         log_set = log_size[k] - (gammaln(t + 1) - gammaln(k + 1) - gammaln(t - k + 1))
         for chosen in combinations(range(t), int(k)):
-            columns = np.column_stack([np.ones(t), kernels[:, list(chosen)]])
+            columns = np.column_stack([np.ones(t), model.x[:, : settings.trend], kernels[:, list(chosen)]])
             values, vectors = np.linalg.eigh(columns @ columns.T)
             variance = np.exp(noise)[:, None, None] + np.exp(coef)[:, None] * np.maximum(values, 0.0)
             square = (vectors.T @ y) ** 2
@@ -57,7 +57,12 @@ def runs(model, count, seed, particles=250, steps=None):
 
 @pytest.mark.parametrize(
     "options",
-    [{}, {"rows": 5, "noise_prior": (2.0, 0.1)}, {"rows": 4, "max_kernels": 2, "mean_kernels": 0.5}],
+    [
+        {},
+        {"rows": 5, "noise_prior": (2.0, 0.1)},
+        {"rows": 4, "max_kernels": 2, "mean_kernels": 0.5},
+        {"rows": 5, "trend": "linear"},
+    ],
 )
 def test_evidences_are_unbiased(options):
     model = small(**options)

@@ -5,7 +5,8 @@ from numpy.typing import NDArray
 
 from pyrjsel._typing import FloatArray
 from pyrjsel.kernel._kernels import add_products
-from pyrjsel.kernel.state import KernelFunction
+from pyrjsel.kernel.kernels import fixed_columns
+from pyrjsel.kernel.state import KernelSettings
 
 # Until so many rows have been seen, columns of all of them are kept.
 KEPT = 256
@@ -14,14 +15,13 @@ SPARE = 64
 
 
 class Columns:
-    """Columns of centres in use, over the rows seen so far; the first is the intercept's.
+    """Columns of centres in use, over the rows seen so far; the first are the intercept's and a trend's.
 
     A column that is not there yet costs O(t m), one that is there nothing; a row costs O(m^2).
 
     Parameters
     ----------
-    kernel : callable
-        As in `KernelSettings`.
+    settings : KernelSettings
     x : ndarray (T, d)
     y : ndarray (T,)
         All rows, those to come included.
@@ -36,27 +36,29 @@ class Columns:
         Where the column of the centre at each row is, -1 where it is not.
     """
 
-    def __init__(self, kernel: KernelFunction, x: FloatArray, y: FloatArray, capacity: int = 16) -> None:
-        self.kernel, self.x, self.y = kernel, x, y
-        self.t, self.m, self.yy = 0, 1, 0.0
+    def __init__(self, settings: KernelSettings, x: FloatArray, y: FloatArray, capacity: int = 16) -> None:
+        self.kernel, self.x, self.y = settings.kernel, x, y
+        self.fixed = settings.fixed
+        self.t, self.m, self.yy = 0, self.fixed, 0.0
+        capacity = max(capacity, self.fixed)
         self.slot = np.full(len(y), -1, dtype=np.int32)
         self.owners = np.full(capacity, -1, dtype=np.int32)
         self.columns = np.zeros((capacity, len(y)))
-        self.columns[0] = 1.0
+        self.columns[: self.fixed] = fixed_columns(x, settings.trend).T
         self.gram = np.zeros((capacity, capacity))
         self.moments = np.zeros(capacity)
 
     @classmethod
     def restore(
         cls,
-        kernel: KernelFunction,
+        settings: KernelSettings,
         x: FloatArray,
         y: FloatArray,
         t: int,
         parts: tuple[NDArray[np.int32], FloatArray, FloatArray, FloatArray],
     ) -> "Columns":
         """Return those that `parts` had been made of, by :meth:`parts` after `t` rows."""
-        made = cls(kernel, x, y, capacity=SPARE + len(parts[0]))
+        made = cls(settings, x, y, capacity=SPARE + len(parts[0]))
         made.t = t
         made.hold(parts)
         if t:
@@ -70,7 +72,7 @@ class Columns:
         self._reserve(m)
         self.m = m
         self.owners[:m] = owners
-        self.slot[owners[1:]] = np.arange(1, m)
+        self.slot[owners[self.fixed :]] = np.arange(self.fixed, m)
         self.columns[:m, :t] = columns
         self.gram[:m, :m] = gram
         self.moments[:m] = moments
@@ -86,16 +88,17 @@ class Columns:
         )
 
     def made(self, owners: NDArray[np.int32]) -> FloatArray:
-        """Return the columns (m, t) of given owners, the first the intercept's, made of the rows."""
-        values = self.kernel(self.x[: self.t], self.x[owners[1:]])
-        return np.vstack([np.ones(self.t), np.asarray(values).T])
+        """Return the columns (m, t) of given owners, the fixed ones first, made of the rows."""
+        values = self.kernel(self.x[: self.t], self.x[owners[self.fixed :]])
+        return np.vstack([self.columns[: self.fixed, : self.t], np.asarray(values).T])
 
     def see_row(self) -> None:
         """Take the next row in."""
-        t, m = self.t, self.m
-        values = np.ones(m)
-        if m > 1:
-            values[1:] = self.kernel(self.x[t : t + 1], self.x[self.owners[1:m]])[0]
+        t, m, first = self.t, self.m, self.fixed
+        values = np.empty(m)
+        values[:first] = self.columns[:first, t]
+        if m > first:
+            values[first:] = self.kernel(self.x[t : t + 1], self.x[self.owners[first:m]])[0]
         self.columns[:m, t] = values
         add_products(self.gram, values)
         self.moments[:m] += values * self.y[t]
@@ -103,9 +106,11 @@ class Columns:
         self.t = t + 1
 
     def see_all(self) -> None:
-        """Take all rows in at once; there must be no column but the intercept's."""
+        """Take all rows in at once; there must be no column of a centre."""
         self.t = len(self.y)
-        self.gram[0, 0] = self.t
+        first = self.columns[: self.fixed]
+        self.gram[: self.fixed, : self.fixed] = first @ first.T
+        self.moments[: self.fixed] = first @ self.y
         self.moments[0] = self.y.sum()
         self.yy = float(self.y @ self.y)
 
@@ -130,7 +135,7 @@ class Columns:
     def retain(self, rows: NDArray[np.int32]) -> None:
         """Drop the columns of centres that are not at `rows`; the last ones take their places."""
         used = np.zeros(self.m, dtype=bool)
-        used[0] = True
+        used[: self.fixed] = True
         used[self.slot[rows]] = True
         m = int(used.sum())
         if m == self.m:

@@ -63,12 +63,12 @@ class FilterRunner:
         }
         if state is None:
             self.particles, self.log_weights = start(settings, int(settings.particles), float(y[0]), rng)
-            self.columns = Columns(settings.kernel, x, y)
+            self.columns = Columns(settings, x, y)
             return
         t = len(state.y)
         self.particles, self.log_weights = state.copies(), state.log_weights.copy()
         parts = (state.owners, state.columns, state.gram, state.moments)
-        self.columns = Columns.restore(settings.kernel, x, y, t, parts)
+        self.columns = Columns.restore(settings, x, y, t, parts)
         for name, array in self.path.items():
             array[:t] = getattr(state, name)
 

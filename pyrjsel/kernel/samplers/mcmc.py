@@ -34,7 +34,7 @@ class ChainRunner:
         settings = job.settings
         self.job, self.rng, self.loop = job, rng, loop_of(settings)
         self.particle, _ = start(settings, 1, float(job.y[0]), rng)
-        self.columns = Columns(settings.kernel, job.x, job.y)
+        self.columns = Columns(settings, job.x, job.y)
         self.columns.see_all()
         t = self.columns.t
         if t <= ALL_ROWS:
@@ -98,7 +98,9 @@ class ChainRunner:
         self.rng.bit_generator.state = state.pcg64("bit_generator")
         self.particle = particles_from_plain(state.part("particle"), 1, job.settings, self.columns.t)
         if self.columns.t > ALL_ROWS:
-            parts = parts_from_plain(state.part("columns"), self.columns.t, self.columns.made)
+            parts = parts_from_plain(
+                state.part("columns"), self.columns.t, job.settings.fixed, self.columns.made
+            )
             self.columns.hold(parts)
         for name, into in zip(("tried", "accepted"), self.counts, strict=True):
             into[...] = state.array(name, np.int64, into.shape)
@@ -155,12 +157,12 @@ class ChainJob:
 
     def room(self) -> Particles:
         """Return arrays for the draws of a chain."""
-        draws, most = self.draws, int(self.settings.max_kernels)
+        draws, settings = self.draws, self.settings
         return Particles(
             np.empty(draws, dtype=np.int32),
-            np.empty((draws, most), dtype=np.int32),
-            np.empty((draws, most + 1)),
-            np.empty((draws, most + 1)),
+            np.empty((draws, int(settings.max_kernels)), dtype=np.int32),
+            np.empty((draws, settings.most_columns)),
+            np.empty((draws, settings.most_columns)),
             np.empty(draws),
             np.empty(draws),
             np.empty(draws),
@@ -271,6 +273,7 @@ class ChainRun:
             draws.delta2.ravel(),
             np.full(len(k), 1.0 / len(k)),
             self.settings.kernel,
+            self.settings.trend,
         )
 
     def diagnostics(self) -> pd.DataFrame:

@@ -23,6 +23,7 @@ def loop_of(settings: KernelSettings) -> ParticleLoop:
         draw_coef=settings.coef_variance is None,
         move_fraction=settings.blind_fraction,
         literal=settings.importance == "paper",
+        fixed=settings.fixed,
     )
 
 
@@ -75,8 +76,8 @@ def start(
     particles = Particles(
         np.zeros(n, dtype=np.int32),
         np.full((n, most), -1, dtype=np.int32),
-        np.zeros((n, most + 1)),
-        np.zeros((n, most + 1)),
+        np.zeros((n, settings.most_columns)),
+        np.zeros((n, settings.most_columns)),
         variances[0],
         variances[1],
         np.zeros(n),

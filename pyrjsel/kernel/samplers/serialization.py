@@ -12,7 +12,7 @@ from pyrjsel.kernel.samplers.columns import Columns
 from pyrjsel.kernel.state import MOVES, FilterState, KernelSettings, Particles
 from pyrjsel.storage import Content, Plain
 
-# From the owners of columns (m,), the first the intercept's -1: the columns (m, t).
+# From the owners of columns (m,), -1 those of fixed ones: the columns (m, t).
 MakeColumns = Callable[[NDArray[np.int32]], FloatArray]
 # Sums of weights differ from 1 by no more than rounding, and of that by far less.
 ROUNDING = 1e-6
@@ -25,13 +25,19 @@ def columns_to_plain(columns: Columns) -> Plain:
     return dict(zip(("owners", "columns", "gram", "moments"), columns.parts(), strict=True))
 
 
-def parts_from_plain(content: Content, t: int, columns: MakeColumns | None = None) -> Parts:
-    """Return the same, over `t` rows; columns that were not kept are made of their owners."""
+def parts_from_plain(content: Content, t: int, fixed: int, columns: MakeColumns | None = None) -> Parts:
+    """Return the same, over `t` rows; columns that were not kept are made of their owners.
+
+    The first `fixed` columns are nobody's.
+    """
     owners = content.array("owners", np.int32, (None,))
     m = len(owners)
-    others = owners[1:]
-    if m == 0 or owners[0] != -1 or (others < 0).any() or (others >= t).any() or len(set(others)) < m - 1:
-        raise content.wrong("owners", "-1 and different rows")
+    others = owners[fixed:]
+    first = [-1] * fixed
+    if owners[:fixed].tolist() != first or (others < 0).any() or (others >= t).any():
+        raise content.wrong("owners", f"{first} and different rows")
+    if len(set(others)) < len(others):
+        raise content.wrong("owners", f"{first} and different rows")
     return (
         owners,
         columns(owners) if columns and "columns" not in content else content.array("columns", float, (m, t)),
@@ -54,7 +60,7 @@ def particles_from_plain(content: Content, n: int, settings: KernelSettings, t: 
     numbers = [
         content.numbers(
             item.name,
-            (n, most + 1) if item.name in ("beta", "mean") else (n,),
+            (n, settings.most_columns) if item.name in ("beta", "mean") else (n,),
             LEAST_VARIANCE if item.name in ("sigma2", "delta2") else -np.inf,
         )
         for item in fields(Particles)[2:]
@@ -88,7 +94,7 @@ def state_from_plain(
     if t > len(y):
         raise content.wrong("log_evidence_path", f"of at most {len(y)} rows")
     particles = particles_from_plain(content, n, settings, t)
-    owners, values, gram, moments = parts_from_plain(content, t, columns)
+    owners, values, gram, moments = parts_from_plain(content, t, settings.fixed, columns)
     if np.setdiff1d(particles.held(), owners).size:
         raise content.wrong("owners", "rows with the centres of all particles among them")
     log_weights = content.numbers("log_weights", (n,), high=ROUNDING, infinite=True)

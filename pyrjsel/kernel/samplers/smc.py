@@ -56,7 +56,15 @@ class OtherWidth:
 def _particles(settings: KernelSettings, state: FilterState) -> KernelPosterior:
     weight = np.exp(state.log_weights - logsumexp(state.log_weights))
     return KernelPosterior(
-        state.x, state.y, state.k, state.centres, state.sigma2, state.delta2, weight, settings.kernel
+        state.x,
+        state.y,
+        state.k,
+        state.centres,
+        state.sigma2,
+        state.delta2,
+        weight,
+        settings.kernel,
+        settings.trend,
     )
 
 

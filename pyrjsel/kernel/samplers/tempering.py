@@ -113,7 +113,7 @@ class _Path:
 
     def __init__(self, settings: KernelSettings, x: FloatArray, y: FloatArray) -> None:
         self.settings = settings
-        self.columns = Columns(settings.kernel, np.ascontiguousarray(x), np.ascontiguousarray(y))
+        self.columns = Columns(settings, np.ascontiguousarray(x), np.ascontiguousarray(y))
         self.columns.see_all()
         self.whole = len(y) <= ALL_ROWS
         if self.whole:
@@ -142,7 +142,7 @@ class _Path:
             scale / rng.standard_gamma(shape, n) if free else np.full(n, float(value or 0.0))
             for (free, (shape, scale), _), value in zip(self.laws, fixed, strict=True)
         ]
-        none = np.zeros((n, most + 1))
+        none = np.zeros((n, settings.most_columns))
         return Particles(k, centres, none, none.copy(), drawn[0], drawn[1], np.zeros(n))
 
     def see(self, power: float) -> None:

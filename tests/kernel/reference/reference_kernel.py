@@ -19,8 +19,11 @@ Centres = tuple[int, ...]
 
 
 def design(settings: KernelSettings, x: FloatArray, centres: Centres) -> FloatArray:
-    """Return the columns (t, k + 1) of a set of centres, the intercept first."""
-    return np.column_stack([np.ones(len(x)), settings.kernel(x, x[list(centres)])])
+    """Return the columns of a set of centres (t, k): the intercept, inputs with a trend, and kernels."""
+    columns = [np.ones((len(x), 1)), settings.kernel(x, x[list(centres)])]
+    if settings.trend:
+        columns.insert(1, x)
+    return np.hstack(columns)
 
 
 def log_marginal(
