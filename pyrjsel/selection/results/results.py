@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike
 from pyrjsel._errors import ParameterError
 from pyrjsel._typing import ByteArray
 from pyrjsel._validate import bad_value, check_bool, check_int, unknown_name
-from pyrjsel.report import plot_sizes, to_arviz
+from pyrjsel.report import Plot, plot_sizes, to_arviz
 from pyrjsel.results import Description, RecordedRun
 from pyrjsel.selection.protocols import SelectionModel
 from pyrjsel.selection.results.frontier import draw_frontier, frontier_table
@@ -26,6 +26,9 @@ from pyrjsel.selection.results.screening import screened
 from pyrjsel.selection.results.single import SingleModelResults
 from pyrjsel.selection.results.summary import describe
 from pyrjsel.storage import Plain
+
+# Most terms in the plots of a page: more would be unreadable.
+MOST_TERMS = 40
 
 # Text for the placeholders of inherited docstrings.
 TEXTS = {
@@ -462,6 +465,40 @@ class SelectionResults(Predictive):
             If `ax` is not valid.
         """
         return plot_draws(self.draws, self.model._priced, ax)
+
+    def _plots(self) -> list[Plot]:
+        many = MOST_TERMS if len(self.inclusion) > MOST_TERMS else None
+        plots = [
+            Plot(
+                "Inclusion",
+                "Prior and posterior inclusion probabilities, with bars of two Monte Carlo errors.",
+                lambda: self.plot_inclusion(top=many),
+            ),
+            Plot(
+                "Models",
+                "Terms of the best models; the width of a column is the posterior probability of its model.",
+                self.plot_models,
+            ),
+            Plot(
+                "Coefficients",
+                "Coefficients per standard deviation of their columns: averaged over all models with 95 % "
+                "intervals in blue, given inclusion with bars of two standard deviations in grey.",
+                lambda: self.plot_coefficients(top=many),
+            ),
+        ]
+        if self.model._priced:
+            text = "Deviance of the best model under each budget; larger dots are more probable."
+            plots.append(Plot("Frontier", text, self.plot_frontier))
+        if self.posterior.draws is not None:
+            text = "Traces and histograms of size, cost, log posterior and number of changed terms, by chain."
+            plots.append(Plot("Trace", text, self.plot_trace))
+        return plots
+
+    def _more_tables(self) -> list[tuple[str, pd.DataFrame]]:
+        return [("Coefficients, averaged over models and given inclusion", self.coefficients)]
+
+    def _frontier(self) -> pd.DataFrame | None:
+        return self.frontier() if self.model._priced else None
 
     def __repr__(self) -> str:
         return (
