@@ -4,6 +4,7 @@ from pyrjsel.report.bands import plot_band
 from pyrjsel.report.chains import to_arviz
 from pyrjsel.report.checks import plot_check, plot_checks
 from pyrjsel.report.class_plots import Ellipses, plot_calibration, plot_plane
+from pyrjsel.report.densities import plot_densities
 from pyrjsel.report.errors import (
     IndicatorStats,
     ModelStats,
@@ -79,6 +80,7 @@ __all__ = [
     "plot_check",
     "plot_checks",
     "plot_coefficients",
+    "plot_densities",
     "plot_frontier",
     "plot_inclusion",
     "plot_intervals",
