@@ -133,7 +133,8 @@ class RJMCMCOptions:
         proposed jointly. No other move finds an interaction with weak main effects. None is a quarter of the
         number of interactions. Interactions of four or more variables have no block.
     surrogate : int
-        Surrogate jumps per iteration, for generalised linear models: the proposed model is the final state of
+        Surrogate jumps per iteration, for generalised linear models without unknown parameters besides
+        coefficients: the proposed model is the final state of
         a chain on an approximate posterior, and its coefficients are drawn around their mode. A jump takes as
         long as several iterations of single moves and can change many terms at once. The default is 0;
         ``sampler="auto"`` uses 1 if it chooses this sampler because the data are nearly separated.
