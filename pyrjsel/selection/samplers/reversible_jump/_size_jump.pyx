@@ -90,7 +90,7 @@ cdef class SizeJump(ReversibleJump):
         return ReversibleJump.log_target(self) + self.of_size
 
     cdef double height(self, double t, double now) noexcept nogil:
-        """Log-likelihood and log prior of log theta at `t`, to the power of the chain; `now` is that of eta."""
+        """Log-likelihood and log prior at log theta `t`, to the power of the chain; `now` is that of eta."""
         cdef Py_ssize_t i
         cdef double theta = exp(t)
         for i in range(self.p.n):
