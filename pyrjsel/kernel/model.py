@@ -424,7 +424,8 @@ class KernelRegression:
 
         A sequential Monte Carlo sampler passes through powers of the likelihood [1]_, from a start
         distribution to the posterior, with the moves of ``fit(sampler="mcmc")``. It is more accurate than the
-        filter's one pass over the rows, whose log evidence can be low by one or two.
+        filter's one pass over the rows, whose log evidence can be low by several units, see
+        :attr:`KernelResults.log_evidence`.
 
         Parameters
         ----------
