@@ -111,7 +111,8 @@ class KernelRegression:
     ----------
     J. Vermaak, S. J. Godsill and A. Doucet (2003), Sequential Bayesian kernel regression, Advances in Neural
     Information Processing Systems 16. Here its importance weights are corrected, and k may be 0. A new row
-    becomes a centre with its prior probability; births of the paper take any row.
+    is added to the centres or replaces one of them with probabilities that depend on its response; births of
+    the paper take any row, whatever the response.
 
     Examples
     --------

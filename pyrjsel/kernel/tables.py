@@ -147,10 +147,10 @@ class KernelTables(SampledResults[KernelModel]):
 
         After the filter that of its pass, or of the mean of several runs. A pass underestimates it, the more
         so the more rows, inputs and kernels there are. On ten problems, passes of 1,000 particles were low by
-        0.7 to 4.3 on average where 20 to 80 rows had one or two inputs, by 9 with 100 rows of three inputs,
-        and by 19 with 150 rows of two inputs, with standard deviations of 0.4 to 2.7. Models should be
-        compared by :meth:`KernelRegression.evidence`. After ``sampler="mcmc"`` the value comes from tempering,
-        when it is first asked for.
+        0.5 to 3 on average where 20 to 80 rows had one or two inputs, by 6 with 100 rows of three inputs,
+        and by 15 with 150 rows of two inputs, with standard deviations of 0.4 to 2.6. Models should be
+        compared by :meth:`KernelRegression.evidence`. After ``sampler="mcmc"`` the value comes from
+        tempering, when it is first asked for.
 
         Raises
         ------
