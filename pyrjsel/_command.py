@@ -20,7 +20,6 @@ import pandas as pd
 import pyrjsel as rj
 from pyrjsel._called import named
 from pyrjsel._validate import check_int
-from pyrjsel.report import Picture, as_png, html_page
 from pyrjsel.runtime import AUTO, MCSE, MOST
 from pyrjsel.selection.models.registry import MODELS
 from pyrjsel.selection.priors.registry import COEF_PRIORS
@@ -42,18 +41,6 @@ UNREADABLE = (
     OSError, ImportError, ValueError, EOFError, RuntimeError, zlib.error, lzma.LZMAError, zipfile.BadZipFile,
     tarfile.TarError,
 )  # fmt: skip
-# Most terms and models in the plots: more would be unreadable.
-MOST_TERMS, MOST_MODELS = 40, 20
-CAPTIONS = {
-    "inclusion": "Prior and posterior inclusion probabilities, with bars of two Monte Carlo errors.",
-    "models": "Terms of the best models; the width of a column is the posterior probability of its model.",
-    "coefficients": (
-        "Coefficients per standard deviation of their columns: averaged over all models with 95 % intervals "
-        "in blue, given inclusion with bars of two standard deviations in grey."
-    ),
-    "frontier": "Deviance of the best model under each budget; larger dots are more probable.",
-    "trace": "Traces of the chains, and histograms of size, cost, log posterior and number of changed terms.",
-}
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -176,7 +163,7 @@ def select(chosen: argparse.Namespace, words: Sequence[str]) -> None:
     """
     with named("summary"):
         top = check_int(chosen.top, "top", low=1)
-    with _folder(chosen.out) as plt, _told() as said:
+    with _folder(chosen.out), _told() as said:
         data = read_rows(chosen.data)
         make = MODELS[chosen.model or _kind(chosen.formula, data)].from_formula
         costs = None if chosen.costs is None else read_costs(chosen.costs)
@@ -199,7 +186,7 @@ def select(chosen: argparse.Namespace, words: Sequence[str]) -> None:
         summary = results.summary(top)
         try:
             if chosen.out is not None:
-                write(results, summary, chosen, words, plt, said)
+                write(results, summary, chosen, words, said)
         except OSError as error:
             raise rj.DataError(f"The folder {str(chosen.out)!r} cannot be written to: {error}") from error
         finally:
@@ -356,7 +343,6 @@ def write(
     summary: Any,
     chosen: argparse.Namespace,
     words: Sequence[str],
-    plt: Any,
     said: Sequence[str],
 ) -> None:
     """Write tables, plots and the page.
@@ -371,8 +357,6 @@ def write(
         Arguments of the command line.
     words : sequence of str
         The command line.
-    plt : module
-        ``matplotlib.pyplot``.
     said : sequence of str
         Warnings so far; those issued while the files are made are added.
     """
@@ -383,32 +367,12 @@ def write(
         "coefficients": results.coefficients,
         "diagnostics": results.diagnostics,
     }
-    many = MOST_TERMS if len(results.inclusion) > MOST_TERMS else None
-    plots: dict[str, Callable[[], Any]] = {
-        "inclusion": lambda: results.plot_inclusion(top=many),
-        "models": lambda: results.plot_models(top=MOST_MODELS),
-        "coefficients": lambda: results.plot_coefficients(top=many),
-    }
     if results.model._priced:
         tables["frontier"] = _written(results.frontier())
-        plots["frontier"] = results.plot_frontier
-    if results.posterior.draws is not None:
-        plots["trace"] = results.plot_trace
-    pictures = []
-    for name, draw in plots.items():
-        drawn = draw()
-        figure = drawn.flat[0].figure if hasattr(drawn, "flat") else drawn.figure
-        pictures.append(Picture(name.capitalize(), CAPTIONS[name], as_png(figure)))
-        plt.close(figure)
-    page = html_page(
-        f"{results.model.title}: {chosen.formula}",
-        summary,
-        pictures,
-        # File names may be bytes that are not valid text.
-        command=shlex.join(["python", "-m", "pyrjsel", *words]).encode(errors="backslashreplace").decode(),
-        warnings=list(dict.fromkeys(said)),
-        footer=f"Made by pyrjsel {rj.__version__}.",
-    )
+    # File names may be bytes that are not valid text.
+    command = shlex.join(["python", "-m", "pyrjsel", *words]).encode(errors="backslashreplace").decode()
+    title = f"{results.model.title}: {chosen.formula}"
+    page, pictures = results._page(title, chosen.top, said=list(dict.fromkeys(said)), command=command)
     for name, table in tables.items():
         table.to_csv(folder / f"{name}.csv", index=name != "frontier")
     for picture in pictures:
@@ -430,10 +394,10 @@ def _kind(formula: str, data: pd.DataFrame) -> str:
 
 
 @contextmanager
-def _folder(path: Path | None) -> Iterator[Any]:
-    """Create and test the folder, and yield pyplot, before any work is done; without a folder do nothing."""
+def _folder(path: Path | None) -> Iterator[None]:
+    """Create and test the folder before any work is done, and draw without a display; None does nothing."""
     if path is None:
-        yield None
+        yield
         return
     try:
         path.mkdir(parents=True, exist_ok=True)
@@ -452,7 +416,7 @@ def _folder(path: Path | None) -> Iterator[Any]:
     before = plt.get_backend()
     plt.switch_backend("agg")
     try:
-        yield plt
+        yield
     finally:
         plt.switch_backend(before)
 

@@ -56,9 +56,9 @@ class Page(HTMLParser):
             kind, _, data = found["src"].partition(",")
             assert kind == "data:image/png;base64"
             self.pictures[found["alt"]] = base64.b64decode(data)
-        elif tag in ("script", "link", "iframe") or "href" in found:
+        elif tag in ("link", "iframe") or "href" in found or "src" in found:
             self.outside.append(tag)
-        if tag not in ("img", "meta", "br"):
+        if tag not in ("img", "input", "meta", "br"):
             self.open.append(tag)
 
     def handle_endtag(self, tag):

@@ -4,6 +4,7 @@ from pyrjsel.families.binomial import Binomial
 from pyrjsel.families.family import Family
 from pyrjsel.families.gaussian import Gaussian
 from pyrjsel.families.links import Cloglog, Probit
+from pyrjsel.families.negbin import NegativeBinomial
 from pyrjsel.families.nuisance import NONE, Nuisance, Values
 from pyrjsel.families.poisson import Poisson
 from pyrjsel.families.statistics import Statistic
@@ -14,6 +15,7 @@ __all__ = [
     "Cloglog",
     "Family",
     "Gaussian",
+    "NegativeBinomial",
     "Nuisance",
     "Poisson",
     "Probit",

@@ -1,5 +1,7 @@
 from typing import Final, final
 
+from pyrjsel._typing import FloatArray
+
 @final
 class Passes:
     quadratic: bool
@@ -7,3 +9,12 @@ class Passes:
 LOGIT: Final[Passes]
 LOG: Final[Passes]
 NORMAL: Final[Passes]
+
+def log_likelihoods(
+    passes: Passes,
+    eta: FloatArray,
+    wy: FloatArray,
+    base: FloatArray,
+    slope: FloatArray,
+    factor: FloatArray,
+) -> FloatArray: ...

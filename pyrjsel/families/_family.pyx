@@ -5,6 +5,8 @@ Each family has its passes, created by ``passes``.
 
 cimport cython
 
+import numpy as np
+
 from pyrjsel._core._vecmath cimport (
     logit_shift, logit_working, normal_shift, normal_working, poisson_shift, poisson_working,
 )
@@ -34,3 +36,26 @@ cdef Passes passes(shift_t shift, working_t working, bint quadratic=False):
 LOGIT = passes(logit_shift, logit_working)
 LOG = passes(poisson_shift, poisson_working)
 NORMAL = passes(normal_shift, normal_working, True)
+
+
+def log_likelihoods(Passes passes not None, const double[:, ::1] eta not None, const double[::1] wy not None,
+                    const double[::1] base not None, const double[::1] slope not None,
+                    const double[::1] factor not None):
+    """Return log-likelihoods (m,) at linear predictors `eta` (m, n), with weights ``base + factor slope``.
+
+    `wy`, `base` and `slope` are (n,), `factor` is (m,).
+    """
+    cdef Py_ssize_t m = eta.shape[0], n = eta.shape[1], k, i
+    if factor.shape[0] != m or wy.shape[0] != n or base.shape[0] != n or slope.shape[0] != n or n == 0:
+        raise ValueError("the arrays of log-likelihoods do not fit together")
+    cdef double[::1] rows = np.empty(2 * n)
+    cdef double* w = &rows[0]
+    cdef double* out = w + n
+    found = np.empty(m)
+    cdef double[::1] values = found
+    with nogil:
+        for k in range(m):
+            for i in range(n):
+                w[i] = base[i] + factor[k] * slope[i]
+            values[k] = passes.shift(n, &eta[k, 0], &eta[k, 0], 0.0, &wy[0], w, out)
+    return found

@@ -1,14 +1,18 @@
 """The interface of likelihood families."""
 
 from abc import ABC, abstractmethod
-from typing import ClassVar
+from typing import ClassVar, Self
 
 import numpy as np
+from scipy.optimize import brentq
 
 from pyrjsel._typing import FloatArray
 from pyrjsel.families._family import Passes
 from pyrjsel.families.nuisance import NONE, Nuisance, Values
 from pyrjsel.families.statistics import Statistic
+
+# Widenings, by 1 at either end, of a bracket of the intercept.
+MOST_WIDENED = 64
 
 
 class Family(ABC):
@@ -28,8 +32,6 @@ class Family(ABC):
         Whether responses are events out of trials, and may be labels of two levels.
     error_name : str
         Name of the error that :meth:`error` computes.
-    nuisance : Nuisance
-        Parameters of the likelihood besides the linear predictor.
     """
 
     name: ClassVar[str]
@@ -38,7 +40,16 @@ class Family(ABC):
     apart: ClassVar[str]
     events: ClassVar[bool] = False
     error_name: ClassVar[str] = "rmse"
-    nuisance: ClassVar[Nuisance] = NONE
+
+    @property
+    def nuisance(self) -> Nuisance:
+        """Parameters of the likelihood besides the linear predictor."""
+        return NONE
+
+    @property
+    def expanded(self) -> tuple[str, ...]:
+        """The ones in whose logarithm marginal likelihoods are expanded, with the coefficients."""
+        return ()
 
     @abstractmethod
     def check(self, y: FloatArray, weights: FloatArray | None, response: str) -> None:
@@ -58,6 +69,46 @@ class Family(ABC):
 
         Minus the second derivative of the log-likelihood, or its expectation if it depends on the response.
         """
+
+    def for_rows(self, y: FloatArray, weights: FloatArray | None, offset: FloatArray | None) -> Self:
+        """Return the family with what it learns from the rows, such as a typical nuisance parameter."""
+        return self
+
+    def rows(
+        self, y: FloatArray, weights: FloatArray | None, offset: FloatArray
+    ) -> tuple[FloatArray, FloatArray | None, FloatArray]:
+        """Return weighted responses, weights and offset as the compiled passes take them."""
+        return y if weights is None else weights * y, weights, offset
+
+    def null_intercept(self, y: FloatArray, weights: FloatArray, offset: FloatArray | None = None) -> float:
+        """Return the maximum likelihood estimate of the intercept of the null model.
+
+        It solves ``sum w score(y, mean(a + offset)) = 0``, whose left side decreases in a. The intercept
+        without offset, minus the largest and the smallest offset, brackets it for canonical links, and nearly
+        so for others.
+        """
+        with np.errstate(divide="ignore"):  # a proportion of 1 up to rounding has an infinite intercept
+            a = self.linear(float(weights @ y) / float(weights.sum()))
+        if offset is None:
+            return a
+        used = weights > 0
+        y, weights, offset = y[used], weights[used], offset[used]
+        low, high = a - float(offset.max()), a - float(offset.min())
+
+        def score(a: float) -> float:
+            return float(weights @ self.score(y, self.mean(a + offset)))
+
+        rounding = 1e-9 * float(weights @ np.abs(self.score(y, self.mean(a + 0.0 * offset))))
+        for _ in range(MOST_WIDENED):
+            if -rounding <= score(low) and score(high) <= rounding:
+                break
+            low, high = low - 1.0, high + 1.0
+        # Rounding can put an end on the wrong side, or both ends if all offsets are equal.
+        if score(low) <= 0.0:
+            return low
+        if score(high) >= 0.0:
+            return high
+        return float(brentq(score, low, high, xtol=1e-13, rtol=1e-15))
 
     def variance(self, mean: FloatArray) -> FloatArray:
         """Return the variance of a response of weight 1 where the mean is `mean`; for canonical links."""
@@ -96,7 +147,10 @@ class Family(ABC):
 
     @abstractmethod
     def strays(self, smallest: float, largest: float) -> bool:
-        """Return whether fitted eta from `smallest` to `largest` may be diverging to infinity."""
+        """Return whether fitted eta from `smallest` to `largest` may be diverging to infinity.
+
+        With the offset of :meth:`rows`.
+        """
 
     @abstractmethod
     def interval(self, means: FloatArray, alpha: float, nuisance: Values) -> FloatArray:
@@ -133,10 +187,12 @@ class Family(ABC):
         """Return the default statistics of predictive checks, by name, for these `weights` (rows,)."""
 
     def log_constant(self, y: FloatArray, weights: FloatArray | None = None) -> float:
-        """Return the constant that :meth:`log_likelihood` omits: logs of binomial coefficients or factorials.
+        """Return the constant that marginal likelihoods omit: logs of binomial coefficients or factorials.
 
-        Not used for families with nuisance parameters, which omit nothing.
+        Those that are expanded in a nuisance parameter omit nothing.
         """
+        if self.expanded:
+            return 0.0
         w = np.ones(y.size) if weights is None else weights
         rows = w > 0
         y, w, zero = y[rows], w[rows], np.zeros(int(rows.sum()))

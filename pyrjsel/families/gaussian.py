@@ -28,7 +28,11 @@ class Gaussian(Family):
     link: ClassVar[str] = "identity"
     passes: ClassVar[Passes] = NORMAL
     apart: ClassVar[str] = "Observations are separated"
-    nuisance: ClassVar[Nuisance] = Nuisance(("variance",))
+
+    @property
+    def nuisance(self) -> Nuisance:
+        """The error variance."""
+        return Nuisance(("variance",))
 
     def check(self, y: FloatArray, weights: FloatArray | None, response: str) -> None:
         """Raise :class:`DataError` unless `y` (n,) and `weights` (n,) or None are usable."""

@@ -20,7 +20,7 @@ from pyrjsel.kernel.saving import KIND, SCHEMA, content_of
 from pyrjsel.kernel.scaling import check_squares
 from pyrjsel.kernel.summary import describe, tables
 from pyrjsel.kernel.tables import KernelTables
-from pyrjsel.report import plot_path
+from pyrjsel.report import Plot, plot_path
 from pyrjsel.results import Description, RecordedRun
 from pyrjsel.runtime import by_chain
 from pyrjsel.storage import Plain
@@ -90,6 +90,17 @@ class KernelResults(KernelTables):
     _usual = USUAL
 
     # ------------------------------------------------------------------ what all results have
+
+    def _plots(self) -> list[Plot]:
+        plots = []
+        if len(self.model.design.column_names) == 1:
+            text = "Posterior mean of the regression function, with bands, rows and centres."
+            plots.append(Plot("Fit", text, self.plot_fit))
+        if isinstance(self.run, FilterRun):
+            text = "Posterior mean of the number of kernels after each row."
+            plots.append(Plot("Kernels", text, self.plot_kernels))
+            plots.append(Plot("Particles", "Effective number of particles at each row.", self.plot_ess))
+        return plots
 
     def _describe(self) -> Description:
         return describe(self)

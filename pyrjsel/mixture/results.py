@@ -27,6 +27,7 @@ from pyrjsel.mixture.summary import describe
 from pyrjsel.model_space import PriorInclusion, chain_visits
 from pyrjsel.report import (
     IndicatorStats,
+    Plot,
     calibration_table,
     log_chosen,
     own_copy,
@@ -133,6 +134,26 @@ class MixtureResults(ModelSpaceResults[MixtureModel]):
         self._comparison = comparison
 
     # ------------------------------------------------------------------ what results over models have
+
+    def _plots(self) -> list[Plot]:
+        text = "Terms of the best models; the width of a column is the posterior probability of its model."
+        components = "Rows and components in the plane of the two most probable inputs."
+        calibration = "Frequencies of classes by their predicted probabilities."
+        return [
+            Plot("Inclusion", "Prior and posterior inclusion probabilities of inputs.", self.plot_inclusion),
+            Plot("Models", text, self.plot_models),
+            Plot(
+                "Components",
+                components,
+                self.plot_components,
+            ),
+            Plot(
+                "Calibration",
+                calibration,
+                self.plot_calibration,
+            ),
+            Plot("Trace", "Traces of the chains, and histograms.", self.plot_trace),
+        ]
 
     def _describe(self) -> Description:
         return describe(self.model, self.posterior, self.components, self.sampler)

@@ -30,7 +30,7 @@ from pyrjsel.patterns.sampler import PatternPosterior, run
 from pyrjsel.patterns.saving import KIND, SCHEMA, content_of
 from pyrjsel.patterns.split import split_cauchy, split_gaussian
 from pyrjsel.patterns.summary import describe, tables
-from pyrjsel.report import kept_table, log_chosen, own_copy, score_table
+from pyrjsel.report import Plot, kept_table, log_chosen, own_copy, score_table
 from pyrjsel.results import Description, RecordedRun, SampledResults, true_classes
 from pyrjsel.runtime import FitSettings, by_chain
 from pyrjsel.storage import Plain
@@ -131,6 +131,17 @@ class PatternResults(SampledResults[PatternModel]):
         """The classes with coefficients."""
         classes = list(self.model.classes)
         return classes[1:] if len(classes) == 2 else classes
+
+    def _plots(self) -> list[Plot]:
+        return [
+            Plot(
+                "Coefficients",
+                "Medians of the largest sums of coefficients, with intervals of 50 and 95 %.",
+                self.plot_coefficients,
+            ),
+            Plot("Trace", "Traces of the scales by order, and their histograms.", self.plot_trace),
+            Plot("Compression", "Numbers of patterns and of groups by largest order.", self.plot_compression),
+        ]
 
     def _describe(self) -> Description:
         return describe(self.model, self.posterior)

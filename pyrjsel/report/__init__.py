@@ -4,6 +4,7 @@ from pyrjsel.report.bands import plot_band
 from pyrjsel.report.chains import to_arviz
 from pyrjsel.report.checks import plot_check, plot_checks
 from pyrjsel.report.class_plots import Ellipses, plot_calibration, plot_plane
+from pyrjsel.report.densities import plot_densities
 from pyrjsel.report.errors import (
     IndicatorStats,
     ModelStats,
@@ -18,7 +19,7 @@ from pyrjsel.report.intervals import plot_intervals
 from pyrjsel.report.jointness import MEASURES, jointness_errors, jointness_table, plot_jointness
 from pyrjsel.report.kept import kept_table, own_copy
 from pyrjsel.report.lines import plot_lines
-from pyrjsel.report.page import Picture, as_png, html_page
+from pyrjsel.report.page import Picture, Plot, as_png, budget_steps, draw_pictures, html_page
 from pyrjsel.report.plots import plot_inclusion, plot_models, plot_sizes
 from pyrjsel.report.render import (
     Report,
@@ -50,13 +51,16 @@ __all__ = [
     "IndicatorStats",
     "ModelStats",
     "Picture",
+    "Plot",
     "Report",
     "ScalarStats",
     "as_png",
+    "budget_steps",
     "calibration_table",
     "coefficient_table",
     "covered_caption",
     "covered_mass",
+    "draw_pictures",
     "dropped_note",
     "html_page",
     "inclusion_bayes_factor",
@@ -76,6 +80,7 @@ __all__ = [
     "plot_check",
     "plot_checks",
     "plot_coefficients",
+    "plot_densities",
     "plot_frontier",
     "plot_inclusion",
     "plot_intervals",

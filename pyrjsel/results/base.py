@@ -3,16 +3,23 @@
 from __future__ import annotations
 
 import os
+import warnings
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, ClassVar, Generic, TypeVar
 
 import numpy as np
+import pandas as pd
 
 from pyrjsel._docstrings import fill_inherited
-from pyrjsel._validate import check_bool, check_file, check_int
-from pyrjsel.report import Report, results_html
+from pyrjsel._errors import NotAvailableError
+from pyrjsel._once import catching_warnings
+from pyrjsel._validate import bad_value, check_bool, check_file, check_int
+from pyrjsel._version import __version__
+from pyrjsel._warnings import warn
+from pyrjsel.report import Picture, Plot, Report, budget_steps, draw_pictures, html_page, results_html
 from pyrjsel.results.protocols import FittedModel
 from pyrjsel.results.saved import pairs_from_plain
 from pyrjsel.storage import Content, Document, Plain, write
@@ -92,6 +99,18 @@ class Results(ABC, Generic[Model]):
     def _tables(self, top: int) -> Sequence[tuple[Any, ...]]:
         """Return the tables of a summary with their captions; the longest has its `top` first rows."""
 
+    def _plots(self) -> Sequence[Plot]:
+        """Return the plots of a page."""
+        return ()
+
+    def _more_tables(self) -> Sequence[tuple[str, pd.DataFrame]]:
+        """Return the tables of a page beside those of the summary."""
+        return ()
+
+    def _frontier(self) -> pd.DataFrame | None:
+        """Return the best model under each budget, None without costs."""
+        return None
+
     @abstractmethod
     def _content(self, with_rows: bool | None) -> Plain:
         """Return the content of a file, with the training data or without; None for what predictions need."""
@@ -135,6 +154,97 @@ class Results(ABC, Generic[Model]):
         return Report(self.model.title, said.facts, self._tables(top), said.notes)
 
     _repr_html_ = results_html
+
+    def _page(
+        self, title: str, top: int, *, notes: Sequence[str] = (), said: Sequence[str] = (), command: str = ""
+    ) -> tuple[str, list[Picture]]:
+        """Return the page of :meth:`report`, and its plots; `said` are warnings that were issued before."""
+        described, frontier = self._description(), None
+        tables, missing = [*self._tables(top), *self._more_tables()], []
+        with catching_warnings, warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            try:
+                frontier = self._frontier()
+            except NotAvailableError as error:  # it needs the training data
+                missing.append(str(error))
+            if frontier is not None:
+                tables.append(("The best model under each budget", frontier))
+            pictures, why = draw_pictures(self._plots())
+        for item in caught:
+            warn(str(item.message), item.category)
+        warned = [*said, *(str(item.message) for item in caught), *missing, *why, *described.notes]
+        page = html_page(
+            title,
+            Report(self.model.title, described.facts, tables),
+            pictures,
+            command=command,
+            notes=notes,
+            warnings=list(dict.fromkeys(warned)),
+            steps=() if frontier is None else budget_steps(frontier),
+            footer=f"Made by pyrjsel {__version__}.",
+        )
+        return page, pictures
+
+    def report(
+        self,
+        path: str | os.PathLike[str],
+        *,
+        title: str | None = None,
+        notes: Sequence[str] = (),
+        top: int = 50,
+    ) -> None:
+        """Write the results as one HTML page, with tables that sort, plots and warnings.
+
+        If the model has costs, a slider over budgets shows the best model under each, its deviance, and
+        what the next step of the budget buys.
+
+        Parameters
+        ----------
+        path : str or path-like
+            The file, such as ``"fit.html"``; an existing one is replaced.
+        title : str, optional
+            Title of the page. The default is the kind of model and its formula.
+        notes : sequence of str, default ()
+            Paragraphs below the title, such as the source of the data.
+        top : int, default 50
+            <top>
+
+        Raises
+        ------
+        ParameterError
+            If `path` is not the path of a file in a folder that exists, `title` is not a string, `notes` are
+            not strings, or `top` is not an int of at least 1.
+        OSError
+            If the file cannot be written.
+
+        Notes
+        -----
+        The page needs no other file, no network and no script, but for sorting and the slider. Plots that
+        need matplotlib or the training data are left out without them, and the page says so.
+
+        Examples
+        --------
+        >>> import tempfile
+        >>> from pathlib import Path
+        >>> import pyrjsel as rj
+        >>> births = rj.datasets.birthwt().data
+        >>> results = rj.logit("low ~ lwt + smoke", births, costs={"lwt": 1, "smoke": 2}).fit(rng=1)
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     results.report(Path(folder) / "fit.html")
+        ...     "Best model under a budget" in (Path(folder) / "fit.html").read_text()
+        True
+        """
+        file = check_file(path, "path", write=True)
+        top = check_int(top, "top", low=1)
+        if title is not None and not isinstance(title, str):
+            raise bad_value("title", "a string or None", title)
+        if isinstance(notes, str) or not all(isinstance(note, str) for note in notes):
+            raise bad_value("notes", "a sequence of strings", notes)
+        formula = self.model.design.formula
+        heading = f"{self.model.title}: {formula}" if formula else self.model.title
+        page, _ = self._page(heading if title is None else title, top, notes=notes)
+        # Text that is no valid Unicode, as names of files may be, is written as escapes.
+        Path(file).write_text(page, encoding="utf-8", errors="backslashreplace")
 
     def save(self, path: str | os.PathLike[str], data: bool | None = None) -> None:
         """Save the results to a file for :func:`pyrjsel.load`.

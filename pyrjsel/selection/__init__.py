@@ -4,6 +4,7 @@ from pyrjsel.selection.models.binary import CloglogSelection, ProbitSelection, c
 from pyrjsel.selection.models.glm import LogitSelection, PoissonSelection, logit, poisson
 from pyrjsel.selection.models.linear import LinearSelection, linear
 from pyrjsel.selection.models.loading import read_results
+from pyrjsel.selection.models.negbin import NegbinSelection, negbin
 from pyrjsel.selection.priors.coefficients import GPrior, Normal
 from pyrjsel.selection.priors.confluent import CCH, BetaPrime, Intrinsic, Robust
 from pyrjsel.selection.priors.criteria import AIC, BIC, EmpiricalBayes
@@ -29,6 +30,7 @@ __all__ = [
     "Intrinsic",
     "LinearSelection",
     "LogitSelection",
+    "NegbinSelection",
     "Normal",
     "PoissonSelection",
     "ProbitSelection",
@@ -42,6 +44,7 @@ __all__ = [
     "compare_samplers",
     "linear",
     "logit",
+    "negbin",
     "poisson",
     "probit",
     "read_results",

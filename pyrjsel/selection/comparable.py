@@ -117,6 +117,7 @@ def identity(model: SelectionModel, sampler: str, options: Any) -> dict[str, Pla
         "model prior": plain(model.model_prior),
         "coefficient prior": plain(model.coef_prior),
         "error variance prior": plain(choices.sigma_prior),
+        **({} if choices.family is None else {"family": plain(choices.family)}),
         "costs": costs,
         "budget": choices.budget,
         "always": plain(choices.always),

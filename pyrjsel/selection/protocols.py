@@ -26,7 +26,7 @@ class SelectionModel(Protocol):
     coef_prior: Any
     model_prior: ModelPrior
     dependent: tuple[str, ...]
-    _family: ClassVar[Family]
+    _family: Family
     _choices: Choices
     _priced: bool
     _default_prior: ClassVar[Any]

@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 import pandas as pd
 
 from pyrjsel.distributions import InverseGamma
+from pyrjsel.families import Family
 from pyrjsel.model_space import ModelPrior, PriorContext
 from pyrjsel.selection.priors.base import CoefficientPrior
 
@@ -24,6 +25,8 @@ class Choices:
         Columns of the data.
     sigma_prior
         As for gaussian models; None for other families.
+    family
+        The family with what the user chose of it; None for families without a choice.
     """
 
     coef_prior: CoefficientPrior | None
@@ -35,6 +38,7 @@ class Choices:
     max_size: int | None
     known: tuple[Hashable, ...] = ()
     sigma_prior: InverseGamma | None = None
+    family: Family | None = None
 
     def restrict(self, context: PriorContext, keep: Collection[str]) -> Choices:
         """Return the choices for the terms `keep` of `context`, which include those in `always`."""

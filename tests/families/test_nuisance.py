@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from pyrjsel.families import Binomial, Gaussian, Nuisance, Poisson
+from pyrjsel.families import Binomial, Gaussian, NegativeBinomial, Nuisance, Poisson
 
 
 def test_vectors_are_split_and_joined():
@@ -18,9 +18,10 @@ def test_vectors_are_split_and_joined():
 
 
 def test_families_name_theirs():
-    assert Gaussian.nuisance.names == ("variance",)
-    assert len(Gaussian.nuisance) == 1
-    for family in (Binomial, Poisson):
+    assert Gaussian().nuisance.names == ("variance",)
+    assert len(Gaussian().nuisance) == 1
+    assert NegativeBinomial().nuisance.names == ("theta",)
+    for family in (Binomial(), Poisson(), NegativeBinomial(2.0)):
         assert len(family.nuisance) == 0
         coefficients, values = family.nuisance.split(np.ones((2, 3)))
         assert (coefficients.shape, values) == ((2, 3), {})

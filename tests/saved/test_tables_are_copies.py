@@ -27,7 +27,7 @@ TABLES = {
 }
 # Those that not all results of a class have.
 SOME = {
-    "linear": {"sigma"},
+    "linear": {"sigma", "nuisance"},
     "kernel smc": {"widths", "path"},
     "kernel own": {"widths", "path"},
     "mixture arrays": {"comparison"},

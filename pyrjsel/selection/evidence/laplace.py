@@ -7,7 +7,7 @@ chains, expanded at one point for all models.
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from hashlib import blake2b
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 from scipy.interpolate import CubicHermiteSpline
@@ -20,6 +20,7 @@ from pyrjsel._typing import ByteArray, FloatArray
 from pyrjsel.model_space import ModelSpace, Space, pack
 from pyrjsel.selection.evidence._conjugate import ConjugateEvidence
 from pyrjsel.selection.evidence._laplace import ModeFinder
+from pyrjsel.selection.evidence.joint import JointFinder
 from pyrjsel.selection.priors._score import GaussianScore
 from pyrjsel.selection.priors.base import CompiledPrior
 from pyrjsel.selection.regression._gram import FullGram
@@ -151,8 +152,8 @@ class Integral:
     moments : ndarray (3, d)
         Posterior mean and mean square of each internal coefficient (the intercept: that of the
         design's own columns), and the probability that it is positive.
-    samples, weights : ndarray (m, d) and (m,), or None
-        Draws of internal coefficients and their importance weights.
+    samples, weights : ndarray (m, d + nuisance) and (m,), or None
+        Draws of internal coefficients, followed by logs of nuisance parameters, and their importance weights.
     largest : float
         Largest importance weight as a proportion of their sum; NaN without weights.
     stages : int
@@ -349,7 +350,20 @@ class MarginalLikelihood:
 
         The methods ensure that; code that uses the finder directly needs exclusive access to this object.
         """
+        if self.nuisance:
+            # With the methods that families with nuisance parameters need.
+            return cast(ModeFinder, JointFinder(self.regression, self.max_columns))
         return ModeFinder(self.regression.compiled, self.max_columns, self.regression.raw_shift)
+
+    @property
+    def nuisance(self) -> tuple[str, ...]:
+        """Names of the parameters of the likelihood that are integrated out with the coefficients."""
+        return self.regression.family.expanded
+
+    @property
+    def _shift(self) -> FloatArray:
+        """The shift of the intercept by each coordinate of the last model."""
+        return np.append(self.regression.raw_shift[self.finder.columns], np.zeros(len(self.nuisance)))
 
     def __getstate__(self) -> dict[str, object]:
         state = self.__dict__.copy()
@@ -408,9 +422,7 @@ class MarginalLikelihood:
             if not (a and b):
                 stage, stages = self._at_mode(gamma, more, rng), 2
             if a != b:
-                kept = first.part(
-                    halves[1] if a else halves[0], self.regression.raw_shift[self.finder.columns]
-                )
+                kept = first.part(halves[1] if a else halves[0], self._shift)
                 stage = kept.joined(stage, kept.pairs / count)
         last = even or count < JUDGED
         while not last:
@@ -427,7 +439,7 @@ class MarginalLikelihood:
             finder.log_marginal + stage.log_ratio,
             stage.variance,
             finder.columns,
-            stage.moments,
+            stage.moments[:, : finder.columns.size],
             stage.points if draws else None,
             stage.weights if draws else None,
             stage.largest,
@@ -458,7 +470,7 @@ class MarginalLikelihood:
         self, gamma: ByteArray, pairs: int, rng: np.random.Generator, *, halves: bool = False
     ) -> "_Stage":
         """Return draws from the proposal at the mode, stratified as a whole or in two halves."""
-        d = 1 + int(gamma @ np.diff(self.regression.term_start))
+        d = 1 + int(gamma @ np.diff(self.regression.term_start)) + len(self.nuisance)
         first = pairs // 4 * 2 if halves else 0
         radius = np.concatenate([radii(d, size, PROPOSAL_DF, rng) for size in (first, pairs - first)])
         direction, uniform = rng.standard_normal((pairs, d)), None
@@ -560,17 +572,17 @@ class MarginalLikelihood:
 
     def _normal(self) -> FloatArray:
         """Return means and variances (2, d) of the normal posterior at the present mode."""
-        finder, columns = self.finder, self.finder.columns
-        half = solve_triangular(finder.factor, np.eye(columns.size), lower=True)
-        to_raw = np.eye(columns.size)
-        to_raw[0] -= self.regression.raw_shift[columns]
+        finder, size = self.finder, self.finder.at.size
+        half = solve_triangular(finder.factor, np.eye(size), lower=True)
+        to_raw = np.eye(size)
+        to_raw[0] -= self._shift
         mean = to_raw @ finder.at
-        return np.stack([mean, np.sum((half @ to_raw.T) ** 2, axis=0)])
+        return np.stack([mean, np.sum((half @ to_raw.T) ** 2, axis=0)])[:, : finder.columns.size]
 
     def sample(
         self, gamma: np.ndarray, size: int, rng: np.random.Generator
     ) -> tuple[FloatArray, dict[str, FloatArray]]:
-        """Draw internal coefficients of model `gamma` given the data, (size, D + 1); no nuisance parameters.
+        """Draw internal coefficients (size, D + 1) and nuisance parameters of model `gamma` given the data.
 
         Systematic resampling of a weighted sample that is at least eight times as large and has as many
         effective draws as requested, if 65,536 draws are enough. Where expansions define the posterior, draws
@@ -584,8 +596,10 @@ class MarginalLikelihood:
         assert found.samples is not None
         assert found.weights is not None
         out = np.zeros((size, self.regression.n_columns))
-        out[:, found.columns] = found.samples[resample(found.weights, size, rng)]
-        return out, {}
+        drawn = found.samples[resample(found.weights, size, rng)]
+        out[:, found.columns] = drawn[:, : found.columns.size]
+        behind = np.exp(drawn[:, found.columns.size :])
+        return out, {name: behind[:, k] for k, name in enumerate(self.nuisance)}
 
     @ALONE
     def _sample_normal(self, gamma: np.ndarray, size: int, rng: np.random.Generator) -> FloatArray:

@@ -60,7 +60,8 @@ class Selection(OverSpace):
     """
 
     title: ClassVar[str]
-    _family: ClassVar[Family]
+    # Of the class, or of the instance if users choose something of it.
+    _family: Family
     # Coefficient priors supported by the family, and the default.
     _coef_priors: ClassVar[tuple[type[CoefficientPrior], ...]] = GENERALISED
     _default_prior: ClassVar[Any]
@@ -257,6 +258,8 @@ class Selection(OverSpace):
 
     def _constrain(self, choices: Choices, n_observations: float) -> None:
         """Set the priors and the model space; `n_observations` is the n of the priors."""
+        if choices.family is not None:
+            self._family = choices.family
         self.coef_prior = self._known_prior(choices.coef_prior)
         self.model_prior = BetaBinomial(1, 1) if choices.model_prior is None else choices.model_prior
         costs = named_costs(choices.costs, choices.known)

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
-from typing import Any, ClassVar, Self
+from typing import Any, Self
 
 import numpy as np
 import pandas as pd
@@ -106,7 +106,7 @@ class LinearSelection(Selection):
     """
 
     title = "Linear model selection"
-    _family: ClassVar[Gaussian] = Gaussian()
+    _family: Gaussian = Gaussian()
     _coef_priors = GAUSSIAN
     _default_prior = GPrior("n")
 

@@ -12,7 +12,7 @@ from pyrjsel._once import catching_warnings
 from pyrjsel._typing import ByteArray, FloatArray
 from pyrjsel.design import AbsentRows, Design, other_rows, rows_from_plain
 from pyrjsel.distributions import InverseGamma
-from pyrjsel.families import Values
+from pyrjsel.families import Family, Values
 from pyrjsel.model_space import PackedModels, PriorInclusion, PriorSizes
 from pyrjsel.report import table_from_plain
 from pyrjsel.results import (
@@ -46,13 +46,15 @@ from pyrjsel.storage import (
 
 # Tolerance for agreement of dependent figures; probabilities below `LEAST` have fewer digits.
 ROUNDING, LEAST = 1e-6, 1e-290
+# Families of which users choose something.
+FAMILIES = {type(kind._family).__name__: type(kind._family) for kind in CLASSES.values()}
 
 
 def read_results(content: Content, schema: int, given: Given) -> SelectionResults:
     """Return the results in a file; reads schemas 1 and 2."""
     kind = CLASSES[content.text("class", CLASSES)]
     design = Design.from_dict(content.plain("design"), given.functions)
-    choices = _choices(content.part("choices"))
+    choices = _choices(content.part("choices"), kind)
     rows = content.part("rows")
     with catching_warnings, warnings.catch_warnings():
         warnings.simplefilter("ignore", PyrjselWarning)  # warnings were issued when the model was made
@@ -74,17 +76,21 @@ def read_results(content: Content, schema: int, given: Given) -> SelectionResult
     return _results(content, model)
 
 
-def _choices(content: Content) -> Choices:
+def _choices(content: Content, kind: type[Selection]) -> Choices:
     coef_prior = described(content.plain("coef_prior"), COEF_PRIORS)
     heredity = content.text("heredity", ("weak", "strong")) if "heredity" in content else None
     sigma_prior = described(content.plain("sigma_prior"), {"InverseGamma": InverseGamma})
     if sigma_prior is not None and not isinstance(sigma_prior, InverseGamma):
         raise content.wrong("sigma_prior", "a prior of a variance")
+    family = described(content.plain("family"), FAMILIES) if "family" in content else None
+    if isinstance(family, Family) and not isinstance(family, type(kind._family)):
+        raise content.wrong("family", "that of the class")
     return Choices(
         coef_prior=coef_prior,
         model_prior=model_prior_from_plain(content, heredity),
         heredity=heredity,
         sigma_prior=sigma_prior,
+        family=family,
         **constraints_from_plain(content),
     )
 
@@ -108,7 +114,7 @@ def _without_rows(
         columns.array("mean", float, (width,), finite=True),
         scale,
         np.concatenate([[1], 1 + np.cumsum(sizes)]).astype(np.intc),
-        kind._family,
+        kind._family if choices.family is None else choices.family,
         RankRule(columns.number("rank_tol")),
         _log_constant(columns, kind, design),
     )

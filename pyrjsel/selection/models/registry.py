@@ -6,6 +6,7 @@ from pyrjsel.selection.models.base import Selection
 from pyrjsel.selection.models.binary import CloglogSelection, ProbitSelection
 from pyrjsel.selection.models.glm import LogitSelection, PoissonSelection
 from pyrjsel.selection.models.linear import LinearSelection
+from pyrjsel.selection.models.negbin import NegbinSelection
 
 # By short name.
 MODELS: Mapping[str, type[Selection]] = {
@@ -14,6 +15,7 @@ MODELS: Mapping[str, type[Selection]] = {
     "probit": ProbitSelection,
     "cloglog": CloglogSelection,
     "poisson": PoissonSelection,
+    "negbin": NegbinSelection,
 }
 # By class name, as in files.
 CLASSES: Mapping[str, type[Selection]] = {model.__name__: model for model in MODELS.values()}

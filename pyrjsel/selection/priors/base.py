@@ -11,18 +11,9 @@ from enum import IntEnum
 from typing import ClassVar, Protocol, Self
 
 import numpy as np
-from numpy.typing import NDArray
 
 from pyrjsel._typing import BoolArray, FloatArray
-from pyrjsel.selection.priors._score import GaussianScore
-
-# A column is linearly dependent on others if they leave less than this proportion of its sum of squares:
-# rounding of cross-products leaves about 1e-14, a correlation of 1 - 1e-9 leaves 2e-9.
-RANK_TOL = 1e-10
-
-# Quadrature rules for 1, 2, ... columns: offsets, nodes and weights.
-Rules = tuple[NDArray[np.intc], FloatArray, FloatArray]
-NO_RULES: Rules = (np.zeros(2, dtype=np.intc), np.empty(0), np.empty(0))
+from pyrjsel.selection.priors.gaussian import GaussianPrior
 
 
 @dataclass(frozen=True)
@@ -145,137 +136,6 @@ class CompiledPrior:
             log_det = self.log_weights[columns[1:] if self.flat else columns].sum()
         exponent = -0.5 * b @ k @ b + self.shift[columns] @ b - 0.5 * self.penalty[columns].sum()
         return float(exponent + 0.5 * log_det - 0.5 * proper.shape[0] * np.log(2 * np.pi))
-
-
-class Integrals(Protocol):
-    """Integrals over g, cached by a regression for its prior."""
-
-    def posterior(self, d: int, r2: float) -> tuple[FloatArray, FloatArray]:
-        """Return nodes of log g and their posterior probabilities."""
-
-    def rule(self, d: int) -> tuple[FloatArray, FloatArray]:
-        """Return nodes of the shrinkage factor and their log prior weights."""
-
-    def sample(self, d: int, r2: float, size: int, rng: np.random.Generator) -> FloatArray:
-        """Draw g from its posterior."""
-
-
-class Sums(Protocol):
-    """Properties of a gaussian regression that priors may use."""
-
-    @property
-    def nu(self) -> float:
-        """Degrees of freedom of the posterior of sigma^2."""
-
-    @property
-    def total(self) -> float:
-        """The sum of squares y'Wy + 2 b."""
-
-    @property
-    def rows(self) -> int:
-        """Number of rows minus one."""
-
-    @property
-    def b(self) -> float:
-        """Scale of the prior of sigma^2."""
-
-    @property
-    def shrinkage(self) -> Integrals:
-        """Integrals over g, for mixtures of g-priors."""
-
-
-@dataclass(frozen=True)
-class GaussianPrior:
-    """A coefficient prior of a gaussian model on the internal scale, with a flat intercept.
-
-    This class is a normal prior, with variances that scale with sigma^2 or not; other priors are subclasses.
-
-    Attributes
-    ----------
-    precision, mean : ndarray (D,)
-        Precisions and means of normal priors (of the spikes for a spike and slab); 0 for g-priors.
-    log_weights : ndarray (D,)
-        Logarithms of the precisions; 0 for g-priors.
-    scaled : bool
-        Whether prior variances are multiples of sigma^2.
-    rank_tol : float
-        A column is dependent on others if they leave at most this proportion of its sum of squares, and a
-        model with such columns has no prior; 0 if every model has one.
-    ratio : ndarray (D,) or None
-        Variance ratios of slabs and spikes, with which all columns are in every model.
-    """
-
-    precision: FloatArray
-    mean: FloatArray
-    log_weights: FloatArray
-    scaled: bool = True
-    ratio: FloatArray | None = None
-    rank_tol: ClassVar[float] = 0.0
-    flat: ClassVar[bool] = True
-    # Whether it is a distribution given sigma^2 and g, and not a rule that depends on the fit of each model.
-    proper: ClassVar[bool] = True
-
-    @property
-    def in_state(self) -> bool:
-        """Whether the state of Gibbs samplers includes sigma^2 and coefficients.
-
-        Otherwise these are integrated out in closed form and drawn afterwards.
-        """
-        return not self.scaled or self.ratio is not None
-
-    @property
-    def given_variance(self) -> bool:
-        """Whether models have subsets of the columns, with closed marginal likelihoods only given sigma^2."""
-        return not self.scaled and self.ratio is None
-
-    @property
-    def quadrature(self) -> bool:
-        """Whether marginal likelihoods are integrals over sigma^2 or g.
-
-        They are infinite for perfect fits if p(sigma^2) is improper.
-        """
-        return not self.scaled
-
-    @property
-    def numbers(self) -> tuple[str, list[FloatArray]]:
-        """A word and arrays that identify the prior, regardless of its notation."""
-        slabs = [] if self.ratio is None else [self.ratio]
-        word = "spikes and slabs" if slabs else "normal"
-        return word, [self.precision, self.mean, np.array([float(self.scaled)]), *slabs]
-
-    def matrix(self, gram: FloatArray) -> FloatArray:
-        """Return the precision (D, D) of all coefficients, at sigma^2 = 1 and an unknown g of 1."""
-        return np.diag(self.precision)
-
-    def log_g(self, n: float) -> float:
-        """Return a typical log g for `n` rows; 0 if g is not a parameter."""
-        return 0.0
-
-    def conditional(self, n: float) -> tuple[float, float, float] | None:
-        """Return the conditional distribution of g, see ``Mixture.conditional``; None if g is fixed."""
-        return None
-
-    def integrals(self, n: float, nu: float, least: float) -> Integrals:
-        """Return integrals over g, for ``1 - R^2`` down to `least`."""
-        raise NotImplementedError(f"{type(self).__name__} has no g")
-
-    def score(self, sums: Sums, most: int) -> GaussianScore:
-        """Return the score for models of up to `most` columns, for scaled priors."""
-        return GaussianScore.conjugate(sums.nu, sums.total)
-
-    def shrinkage_nodes(self, sums: Sums, d: int, fit: float) -> tuple[FloatArray, FloatArray]:
-        """Return nodes of the shrinkage factor of a model and their posterior probabilities, (k,)."""
-        return np.ones(1), np.ones(1)
-
-    def draw_shrinkage(
-        self, sums: Sums, d: int, fit: float, size: int, rng: np.random.Generator
-    ) -> FloatArray:
-        """Draw the shrinkage factor of a model of `d` columns from its posterior, (size,)."""
-        return np.full(size, self.shrinkage_nodes(sums, d, fit)[0][0])
-
-    def rules(self, sums: Sums, most: int) -> Rules:
-        """Return quadrature rules over the shrinkage factor for up to `most` columns, if it is unknown."""
-        return NO_RULES
 
 
 class CoefficientPrior:

@@ -1,7 +1,6 @@
 """Normal priors and g-priors on the coefficients of a model."""
 
-from dataclasses import dataclass, field
-from typing import ClassVar
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -9,50 +8,12 @@ from pyrjsel._called import called, named
 from pyrjsel._errors import ParameterError
 from pyrjsel._typing import FloatArray
 from pyrjsel._validate import bad_value, check_bool, check_choice, check_real
-from pyrjsel.selection.priors._score import GaussianScore
-from pyrjsel.selection.priors.base import (
-    RANK_TOL,
-    CoefficientPrior,
-    Columns,
-    CompiledPrior,
-    GaussianPrior,
-    Rule,
-    Sums,
-)
+from pyrjsel.selection.priors.base import CoefficientPrior, Columns, CompiledPrior, Rule
+from pyrjsel.selection.priors.gaussian import RANK_TOL, FixedG, GaussianPrior
 
 INFORMATION = ("unit", "null", "observed")
 # Limits of scales and means of normal priors, whose squares must not overflow.
 FARTHEST = 1e100
-
-
-@dataclass(frozen=True)
-class FixedG(GaussianPrior):
-    """A g-prior of a gaussian model.
-
-    Attributes
-    ----------
-    g : float
-    """
-
-    rank_tol: ClassVar[float] = RANK_TOL
-    g: float = field(kw_only=True)
-
-    @property
-    def numbers(self) -> tuple[str, list[FloatArray]]:
-        """A word and arrays that identify the prior, regardless of its notation."""
-        return "g", [np.array([self.g])]
-
-    def matrix(self, gram: FloatArray) -> FloatArray:
-        """Return the precision (D, D) of all coefficients, at sigma^2 = 1."""
-        return gram / self.g
-
-    def score(self, sums: Sums, most: int) -> GaussianScore:
-        """Return the score of the prior."""
-        return GaussianScore.g_prior(sums.nu, sums.total, self.g)
-
-    def shrinkage_nodes(self, sums: Sums, d: int, fit: float) -> tuple[FloatArray, FloatArray]:
-        """Return the known g / (1 + g)."""
-        return np.array([self.g / (1.0 + self.g)]), np.ones(1)
 
 
 @dataclass(frozen=True)

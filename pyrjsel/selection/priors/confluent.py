@@ -14,8 +14,9 @@ from scipy.special import logsumexp
 from pyrjsel._errors import ParameterError
 from pyrjsel._typing import FloatArray
 from pyrjsel._validate import check_real
-from pyrjsel.selection.priors.base import Columns, CompiledPrior, GaussianPrior
+from pyrjsel.selection.priors.base import Columns, CompiledPrior
 from pyrjsel.selection.priors.g_mixtures import Mixture, Numbers
+from pyrjsel.selection.priors.gaussian import GaussianPrior
 
 # Nodes for normalising constants: densities of t decay at least as exp(t / 2) on the left and as exp(-t / 10)
 # on the right.

@@ -12,16 +12,9 @@ import numpy as np
 from pyrjsel._errors import ParameterError
 from pyrjsel._typing import FloatArray
 from pyrjsel.selection.priors._score import GaussianScore
-from pyrjsel.selection.priors.base import (
-    RANK_TOL,
-    CoefficientPrior,
-    Columns,
-    CompiledPrior,
-    GaussianPrior,
-    Rule,
-    Sums,
-)
+from pyrjsel.selection.priors.base import CoefficientPrior, Columns, CompiledPrior, Rule
 from pyrjsel.selection.priors.coefficients import GPrior
+from pyrjsel.selection.priors.gaussian import RANK_TOL, GaussianPrior, Sums
 
 
 @dataclass(frozen=True)

@@ -10,18 +10,9 @@ from pyrjsel._errors import NotAvailableError
 from pyrjsel._typing import FloatArray
 from pyrjsel._validate import check_choice, check_real
 from pyrjsel.selection.priors._score import GaussianScore
-from pyrjsel.selection.priors.base import (
-    RANK_TOL,
-    CoefficientPrior,
-    Columns,
-    CompiledPrior,
-    GaussianPrior,
-    Integrals,
-    Rule,
-    Rules,
-    Sums,
-)
+from pyrjsel.selection.priors.base import CoefficientPrior, Columns, CompiledPrior, Rule
 from pyrjsel.selection.priors.coefficients import GPrior
+from pyrjsel.selection.priors.gaussian import RANK_TOL, GaussianPrior, Integrals, Rules, Sums
 from pyrjsel.selection.priors.shrinkage import PERFECT, Shrinkage
 
 Numbers = float | FloatArray

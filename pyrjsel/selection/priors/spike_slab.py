@@ -11,8 +11,9 @@ from pyrjsel._called import called, named
 from pyrjsel._errors import ParameterError
 from pyrjsel._typing import BoolArray, FloatArray
 from pyrjsel._validate import bad_value, check_bool, check_real, unknown_name
-from pyrjsel.selection.priors.base import CoefficientPrior, GaussianPrior
+from pyrjsel.selection.priors.base import CoefficientPrior
 from pyrjsel.selection.priors.coefficients import FARTHEST
+from pyrjsel.selection.priors.gaussian import GaussianPrior
 
 Numbers = float | Sequence[float] | Mapping[str, float]
 

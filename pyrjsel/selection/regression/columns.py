@@ -19,7 +19,7 @@ from scipy.sparse.csgraph import connected_components
 
 from pyrjsel._typing import BoolArray, ByteArray, FloatArray, IntArray
 from pyrjsel.model_space import ModelSpace
-from pyrjsel.selection.priors.base import RANK_TOL
+from pyrjsel.selection.priors.gaussian import RANK_TOL
 
 
 class TermColumns:

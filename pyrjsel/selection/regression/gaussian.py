@@ -16,7 +16,8 @@ from pyrjsel._typing import FloatArray
 from pyrjsel._validate import bad_value
 from pyrjsel.distributions import InverseGamma
 from pyrjsel.families import Gaussian
-from pyrjsel.selection.priors.base import CoefficientPrior, GaussianPrior, Integrals
+from pyrjsel.selection.priors.base import CoefficientPrior
+from pyrjsel.selection.priors.gaussian import GaussianPrior, Integrals
 from pyrjsel.selection.regression.columns import Directions, TermColumns, dependent_terms
 from pyrjsel.selection.regression.sufficient_statistics import SufficientStatistics
 

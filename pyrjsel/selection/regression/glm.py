@@ -6,11 +6,11 @@ from typing import Any
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
-from scipy.optimize import brentq
 
-from pyrjsel._errors import DataError
+from pyrjsel._errors import DataError, NotAvailableError
 from pyrjsel._once import kept_property
 from pyrjsel._typing import FloatArray, IntArray
+from pyrjsel._validate import listed
 from pyrjsel.families import Binomial, Family, Nuisance
 from pyrjsel.selection.priors.base import CoefficientPrior, Columns, CompiledPrior
 from pyrjsel.selection.regression._problem import Problem, grid_of_g
@@ -76,33 +76,6 @@ def equal_rows(x: FloatArray, offset: FloatArray | None) -> EqualRows | None:
     return EqualRows(first, codes.astype(np.int64))
 
 
-def null_intercept(
-    family: Family, y: FloatArray, weights: FloatArray, offset: FloatArray | None = None
-) -> float:
-    """Return the maximum likelihood estimate of the intercept of the null model.
-
-    It solves ``sum w (y - mean(a + offset)) = 0``, whose left side decreases in a: the intercept without
-    offset, minus the largest and the smallest offset, brackets it.
-    """
-    with np.errstate(divide="ignore"):  # a proportion of 1 up to rounding has an infinite intercept
-        a = family.linear(float(weights @ y) / float(weights.sum()))
-    if offset is None:
-        return a
-    used = weights > 0
-    y, weights, offset = y[used], weights[used], offset[used]
-    low, high = a - float(offset.max()), a - float(offset.min())
-
-    def score(a: float) -> float:
-        return float(weights @ family.score(y, family.mean(a + offset)))
-
-    # Rounding can put an end on the wrong side, or both ends if all offsets are equal.
-    if score(low) <= 0.0:
-        return low
-    if score(high) >= 0.0:
-        return high
-    return float(brentq(score, low, high, xtol=1e-13, rtol=1e-15))
-
-
 def null_information(
     family: Family, columns: FloatArray, y: FloatArray, weights: FloatArray, offset: FloatArray | None = None
 ) -> FloatArray:
@@ -113,9 +86,7 @@ def null_information(
     DataError
         If W0 is 0 in all rows, as if the offset determines the response.
     """
-    linear = np.full(y.size, null_intercept(family, y, weights, offset))
-    if offset is not None:
-        linear += offset
+    linear = family.null_intercept(y, weights, offset) + (np.zeros(y.size) if offset is None else offset)
     w0 = weights * family.curvature(family.mean(linear))
     total = float(w0.sum())
     if not 0.0 < total < np.inf:
@@ -188,6 +159,7 @@ class Regression(TermColumns):
     ) -> "Regression":
         """Standardise the columns `x` (n, D), of which term j has ``sizes[j]``, and compile the prior."""
         family = Binomial() if family is None else family
+        family = family.for_rows(y, weights, offset)
         saturated, log_constant = family.saturated(y, weights), family.log_constant(y, weights)
         equal = equal_rows(x, offset)
         if equal is not None:
@@ -210,6 +182,13 @@ class Regression(TermColumns):
         else:
             gram = (columns[1:] * w) @ columns[1:].T
         prior = coef_prior.compile(Columns(mean, scale, gram, total))
+        if family.expanded and (prior.mixture is not None or prior.rule is not None):
+            unknown = listed(family.expanded)
+            raise NotAvailableError(
+                f"A {family.name} model with an unknown {unknown} supports Normal priors, and GPrior with a "
+                f"known g and information='null' or 'unit'. Got {coef_prior!r}: use one of "
+                f"these, or give {unknown}."
+            )
         return cls(
             columns,
             mean,
@@ -225,6 +204,11 @@ class Regression(TermColumns):
         )
 
     @property
+    def row_weights(self) -> FloatArray:
+        """The weights, ones if there are none."""
+        return np.ones(self.y.size) if self.weights is None else self.weights
+
+    @property
     def nuisance(self) -> Nuisance:
         """Parameters of the states of chains besides coefficients: log g under a mixture of g-priors."""
         inner = () if self.prior.mixture is None else ("log_g",)
@@ -233,12 +217,12 @@ class Regression(TermColumns):
     @kept_property
     def compiled(self) -> Problem:
         """The same arrays for compiled loops."""
-        w = self.weights
+        wy, w, offset = self.family.rows(self.y, self.weights, self.offset)
         return Problem(
             columns=self.columns,
-            wy=self.y if w is None else w * self.y,
+            wy=wy,
             w=w,
-            offset=self.offset,
+            offset=offset,
             term_start=self.term_start,
             precision=np.ascontiguousarray(self.prior.precision),
             shift=self.prior.shift,
@@ -246,7 +230,7 @@ class Regression(TermColumns):
             family=self.family.passes,
             flat=self.prior.flat,
             log_weights=self.prior.log_weights,
-            intercept=self.family.intercept(self.y, self.offset, np.ones(self.y.size) if w is None else w),
+            intercept=self.family.intercept(self.y, self.offset, self.row_weights),
             rank_tol=self.prior.rank_tol,
             typical_g=self.prior.typical_log_g,
             rule=self.prior.rule or 0,
@@ -281,9 +265,8 @@ class Regression(TermColumns):
         For a column without effect, approximately chi-squared with one degree of freedom; 0 for constant
         columns.
         """
-        x, y = self.columns[1:], self.y
-        w = np.ones(y.size) if self.weights is None else self.weights
-        mean = self.family.mean(null_intercept(self.family, y, w, self.offset) + self.offset)
+        x, y, w = self.columns[1:], self.y, self.row_weights
+        mean = self.family.mean(self.family.null_intercept(y, w, self.offset) + self.offset)
         w0 = w * self.family.curvature(mean)
         with np.errstate(invalid="ignore", divide="ignore"):
             information = x**2 @ w0 - (x @ w0) ** 2 / w0.sum()

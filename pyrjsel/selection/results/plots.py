@@ -4,9 +4,16 @@ from typing import Any
 
 import numpy as np
 
-from pyrjsel.report import plot_coefficients, plot_trace
+from pyrjsel._called import called
+from pyrjsel._errors import NotAvailableError
+from pyrjsel._typing import FloatArray
+from pyrjsel.report import plot_coefficients, plot_densities, plot_trace
 from pyrjsel.selection.posterior import Draws
 from pyrjsel.selection.results.tables import PosteriorTables
+
+# Draws of densities, and most panels where no number is given.
+DRAWN = 4000
+PANELS = 12
 
 
 def plot_columns(results: PosteriorTables, ax: Any, top: int | None, sort: bool, per_sd: bool) -> Any:
@@ -27,6 +34,28 @@ def plot_columns(results: PosteriorTables, ax: Any, top: int | None, sort: bool,
         top=top,
         sort=sort,
         label=f"Coefficient per {'standard deviation' if per_sd else 'unit'} of the column",
+    )
+
+
+def plot_column_densities(
+    results: PosteriorTables, draws: FloatArray, ax: Any, top: int | None, sort: bool, per_sd: bool
+) -> Any:
+    """Plot densities of the coefficients of columns, with spikes at zero."""
+    regression = results.model.regression
+    if getattr(getattr(regression, "prior", None), "ratio", None) is not None:
+        raise NotAvailableError(
+            f"{called()} with kind='density' is for priors that exclude columns: under a spike and slab no "
+            "coefficient is 0."
+        )
+    inclusion = np.repeat(results.posterior.inclusion, np.diff(regression.term_start))
+    return plot_densities(
+        list(results.coefficients.index[1:]),
+        inclusion,
+        draws[:, 1:] * (regression.scale if per_sd else 1.0),
+        ax=ax,
+        top=min(PANELS, inclusion.size) if top is None else top,
+        sort=sort,
+        label=f"per {'sd' if per_sd else 'unit'} of the column",
     )
 
 

@@ -12,12 +12,12 @@ from numpy.typing import ArrayLike
 
 from pyrjsel._errors import ParameterError
 from pyrjsel._typing import ByteArray
-from pyrjsel._validate import bad_value, check_bool, check_int, unknown_name
-from pyrjsel.report import plot_sizes, to_arviz
+from pyrjsel._validate import bad_value, check_bool, check_choice, check_int, unknown_name
+from pyrjsel.report import Plot, plot_sizes, to_arviz
 from pyrjsel.results import Description, RecordedRun
 from pyrjsel.selection.protocols import SelectionModel
 from pyrjsel.selection.results.frontier import draw_frontier, frontier_table
-from pyrjsel.selection.results.plots import plot_columns, plot_draws
+from pyrjsel.selection.results.plots import DRAWN, plot_column_densities, plot_columns, plot_draws
 from pyrjsel.selection.results.posterior_predictive import Predictive
 from pyrjsel.selection.results.prediction import WHICH
 from pyrjsel.selection.results.sampled import arviz_groups, recorded_run
@@ -26,6 +26,9 @@ from pyrjsel.selection.results.screening import screened
 from pyrjsel.selection.results.single import SingleModelResults
 from pyrjsel.selection.results.summary import describe
 from pyrjsel.storage import Plain
+
+# Most terms in the plots of a page: more would be unreadable.
+MOST_TERMS = 40
 
 # Text for the placeholders of inherited docstrings.
 TEXTS = {
@@ -405,38 +408,47 @@ class SelectionResults(Predictive):
         top: int | None = None,
         sort: bool = True,
         standardize: bool = True,
+        kind: str = "intervals",
     ) -> Any:
-        """Plot the coefficients with intervals, averaged over all models and given inclusion.
+        """Plot the coefficients, averaged over all models and given inclusion, or their densities.
 
-        In blue, the posterior mean over all models (0 for excluded columns) with an equal-tailed 95 %
-        interval; larger dots mean higher inclusion probabilities. In grey, the mean given inclusion with two
-        standard deviations on either side. The intercept is omitted.
+        Intervals: in blue, the posterior mean over all models (0 for excluded columns) with an equal-tailed
+        95 % interval; larger dots mean higher inclusion probabilities. In grey, the mean given inclusion with
+        two standard deviations on either side. The intercept is omitted.
 
         Parameters
         ----------
         ax : matplotlib Axes, optional
-            Where to draw; a new figure that is high enough for all columns by default.
+            Where to draw; a new figure that is high enough for all columns by default. For densities, an
+            array of as many Axes as there are panels.
         top : int, optional
-            Show only the `top` columns of the design of highest inclusion probability.
+            Show only the `top` columns of the design of highest inclusion probability; for densities, at most
+            12 by default.
         sort : bool, default True
             Whether columns are sorted by inclusion probability rather than kept in order.
         standardize : bool, default True
             Whether coefficients are per (weighted) standard deviation of their column, which makes them
             comparable, rather than per unit as in the table of coefficients. The axis says which.
+        kind : {"intervals", "density"}
+            ``"density"`` has a panel for each column: the posterior density given inclusion, whose maximum is
+            drawn at the inclusion probability, and a spike at zero of the probability of exclusion.
 
         Returns
         -------
-        matplotlib Axes
-            The axes, one row per column of the design.
+        matplotlib Axes or ndarray of matplotlib Axes
+            The axes, one row per column of the design; an array of panels for densities.
 
         Raises
         ------
         NotAvailableError
-            If matplotlib is not installed.
+            If matplotlib is not installed; for densities, if the training data are needed but missing, or
+            the prior is a spike and slab, whose coefficients are never 0.
         ParameterError
-            If `ax`, `top`, `sort` or `standardize` is not valid.
+            If `ax`, `top`, `sort`, `standardize` or `kind` is not valid.
         """
         per_sd = check_bool(standardize, "standardize")
+        if check_choice(kind, "kind", ("intervals", "density")) == "density":
+            return plot_column_densities(self, self._coefficient_draws(None, DRAWN)[0], ax, top, sort, per_sd)
         return plot_columns(self, ax, top, sort, per_sd)
 
     def plot_trace(self, ax: Any = None) -> Any:
@@ -462,6 +474,40 @@ class SelectionResults(Predictive):
             If `ax` is not valid.
         """
         return plot_draws(self.draws, self.model._priced, ax)
+
+    def _plots(self) -> list[Plot]:
+        many = MOST_TERMS if len(self.inclusion) > MOST_TERMS else None
+        plots = [
+            Plot(
+                "Inclusion",
+                "Prior and posterior inclusion probabilities, with bars of two Monte Carlo errors.",
+                lambda: self.plot_inclusion(top=many),
+            ),
+            Plot(
+                "Models",
+                "Terms of the best models; the width of a column is the posterior probability of its model.",
+                self.plot_models,
+            ),
+            Plot(
+                "Coefficients",
+                "Coefficients per standard deviation of their columns: averaged over all models with 95 % "
+                "intervals in blue, given inclusion with bars of two standard deviations in grey.",
+                lambda: self.plot_coefficients(top=many),
+            ),
+        ]
+        if self.model._priced:
+            text = "Deviance of the best model under each budget; larger dots are more probable."
+            plots.append(Plot("Frontier", text, self.plot_frontier))
+        if self.posterior.draws is not None:
+            text = "Traces and histograms of size, cost, log posterior and number of changed terms, by chain."
+            plots.append(Plot("Trace", text, self.plot_trace))
+        return plots
+
+    def _more_tables(self) -> list[tuple[str, pd.DataFrame]]:
+        return [("Coefficients, averaged over models and given inclusion", self.coefficients)]
+
+    def _frontier(self) -> pd.DataFrame | None:
+        return self.frontier() if self.model._priced else None
 
     def __repr__(self) -> str:
         return (

@@ -85,8 +85,11 @@ def arviz_groups(
     if columns is not None:
         coords["coefficient"] = list(columns)
         posterior["coefficients"] = (["coefficient"], draws.coefficients)
-        if draws.variance is not None:
-            posterior["sigma"] = ([], np.sqrt(draws.variance))
+        for name, values in draws.nuisance.items():
+            if name == "variance":
+                posterior["sigma"] = ([], np.sqrt(values))
+            else:
+                posterior[name] = ([], values)
     groups: dict[str, dict[str, tuple[list[str], Any]]] = {
         "posterior": posterior,
         "sample_stats": {"lp": ([], draws.log_posterior[:, kept]), "model": ([], visited)},

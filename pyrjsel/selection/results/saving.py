@@ -86,6 +86,7 @@ def _choices(model: SelectionModel) -> Plain:
         "coef_prior": plain(model.coef_prior),
         "model_prior": plain(model.model_prior),
         "sigma_prior": plain(choices.sigma_prior),
+        **({} if choices.family is None else {"family": plain(choices.family)}),
         "heredity": choices.heredity,
         **constraints_to_plain(
             choices.costs, choices.budget, choices.always, choices.max_size, choices.known

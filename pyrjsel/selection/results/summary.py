@@ -26,10 +26,12 @@ def describe(results: PosteriorTables) -> Description:
     info = [*_model_facts(model, count), ("Sampler", posterior.sampler)]
     if posterior.draws is not None:
         info += chain_facts(settings, posterior.draws.model.shape)
-    # After enumeration sigma is known only from draws, which would make the summary random.
-    if posterior.draws is not None and posterior.draws.variance is not None:
-        mean, _, low, high = results.sigma.loc["sigma"]
-        info.append(("Sigma, 95 % interval", f"{mean:.4g} ({low:.4g}, {high:.4g})"))
+    # After enumeration they are known only from draws, which would make the summary random.
+    if posterior.draws is not None and posterior.draws.nuisance:
+        gaussian = posterior.draws.variance is not None
+        for name, (mean, _, low, high) in (results.sigma[:1] if gaussian else results.nuisance).iterrows():
+            interval = f"{mean:.4g} ({low:.4g}, {high:.4g})"
+            info.append((f"{str(name).capitalize()}, 95 % interval", interval))
     if results.dispersion is not None:
         found = results.dispersion
         info.append(("Pearson chi2 / df", f"{found.ratio:.2f} ({found.df:,} df, best model)"))

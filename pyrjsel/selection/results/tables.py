@@ -270,7 +270,26 @@ class PosteriorTables(ModelSpaceResults[SelectionModel]):
         variance = self._averaged[1].get("variance")
         if variance is None:
             raise NotAvailableError(f"A {self.model.regression.family.name} model has no error variance.")
-        return _sigma_table(variance)
+        return _quantities({"sigma": np.sqrt(variance), "sigma^2": variance})
+
+    @property
+    @kept_table
+    def nuisance(self) -> pd.DataFrame:
+        """Posterior of the parameters of the likelihood besides coefficients, averaged over models.
+
+        Rows by name, such as ``theta`` of a negative binomial model or the error ``variance`` of a linear
+        one; columns as of :attr:`sigma`.
+
+        Raises
+        ------
+        NotAvailableError
+            For families without such a parameter, and if it is known.
+        """
+        draws = self._averaged[1]
+        if not draws:
+            name = self.model.regression.family.name
+            raise NotAvailableError(f"This {name} model has no unknown parameters besides coefficients.")
+        return _quantities(draws)
 
     @property
     def diagnostics(self) -> pd.DataFrame:
@@ -459,11 +478,8 @@ def sizes_table(prior: PriorSizes, posterior: Posterior, n_terms: int) -> pd.Dat
     return table.iloc[possible.min() : possible.max() + 1]
 
 
-def _sigma_table(variance: FloatArray) -> pd.DataFrame:
-    """Return means, deviations and 95 % intervals of sigma and sigma^2 from draws of sigma^2 (m,)."""
-    rows = np.array([np.sqrt(variance), variance])
-    ends = np.quantile(rows, [0.025, 0.975], axis=1)
-    return pd.DataFrame(
-        {"mean": rows.mean(axis=1), "sd": rows.std(axis=1), "ci_lower": ends[0], "ci_upper": ends[1]},
-        index=pd.Index(["sigma", "sigma^2"], name="quantity"),
-    )
+def _quantities(draws: Values) -> pd.DataFrame:
+    """Return means, deviations and 95 % intervals of quantities from their draws (m,), by name."""
+    rows = {name: [x.mean(), x.std(), *np.quantile(x, [0.025, 0.975])] for name, x in draws.items()}
+    table = pd.DataFrame(list(rows.values()), list(rows), ["mean", "sd", "ci_lower", "ci_upper"], dtype=float)
+    return table.rename_axis("quantity")

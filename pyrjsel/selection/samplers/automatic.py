@@ -50,7 +50,7 @@ def sampler_of(
     """
     if not set(options) <= {item.name for item in fields(RJMCMCOptions)}:
         return "collapsed", {}
-    if regression.prior.rule is not None:  # reversible jumps are not available
+    if regression.prior.rule is not None or regression.family.expanded:  # no reversible jumps
         return "collapsed", {}
     pilot = pilot_of(regression, space)
     if pilot.acceptance < LEAST_ACCEPTED or is_crowded(pilot, regression):

@@ -369,7 +369,9 @@ class TestMaximumLikelihood:
         mode = joint.mode()
         # The search stops when a step gains less than 1e-9.
         assert value == pytest.approx(joint.log(mode), abs=1e-8)
-        eta = joint.offset + joint.x @ mode
+        regression = case.regression
+        offset = regression.family.rows(regression.y, regression.weights, regression.offset)[2]
+        eta = offset + joint.x @ mode
         assert smallest == pytest.approx(eta.min(), rel=1e-3)
         assert largest == pytest.approx(eta.max(), rel=1e-3)
 

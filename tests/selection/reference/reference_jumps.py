@@ -23,7 +23,7 @@ import math
 from dataclasses import dataclass
 
 import numpy as np
-from slopes import CURVE, SCORE
+from slopes import CURVE, SCORE, entry
 
 from pyrjsel._typing import BoolArray, ByteArray, FloatArray
 from pyrjsel.model_space import ModelSpace
@@ -153,7 +153,7 @@ class Transition:
         regression = self.regression
         x, prior = regression.columns[columns], regression.prior
         weights = np.ones(regression.y.size) if regression.weights is None else regression.weights
-        y, eta, link = regression.y, regression.offset + b @ regression.columns, regression.family.link
+        y, eta, link = regression.y, regression.offset + b @ regression.columns, entry(regression.family)
         # b is zero outside the model, so that whole rows of K may be used.
         score = x @ (weights * SCORE[link](y, eta)) + prior.shift[columns] - prior.precision[columns] @ b
         curvature = weights * CURVE[link](y, eta)

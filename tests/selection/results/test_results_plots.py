@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import pyrjsel as rj
+from pyrjsel.report import plot_densities
 
 matplotlib = pytest.importorskip("matplotlib")
 plt = pytest.importorskip("matplotlib.pyplot")
@@ -240,3 +241,60 @@ def test_bad_parameters_of_coefficients(births):
         births.plot_coefficients(top=0)
     with pytest.raises(rj.ParameterError, match="'ax' parameter of plot_coefficients"):
         births.plot_coefficients(3)
+
+
+@pytest.mark.parametrize("name", ["births", "walk"])
+def test_densities_and_spikes(name, request):
+    """Spikes as high as columns are improbable, curves as high as they are probable, over what they are."""
+    results = request.getfixturevalue(name)
+    axes = results.plot_coefficients(kind="density", standardize=False)
+    table = results.coefficients.iloc[1:]
+    regression = results.model.regression
+    share = dict(
+        zip(table.index, np.repeat(results.posterior.inclusion, np.diff(regression.term_start)), strict=True)
+    )
+    titles = [ax.get_title() for ax in axes]
+    assert set(titles) == set(table.index)
+    assert [share[title] for title in titles] == sorted(share.values(), reverse=True)
+    for ax, title in zip(axes, titles, strict=True):
+        spikes = [part for part in ax.collections if hasattr(part, "get_segments")]
+        heights = [segment[:, 1].max() for part in spikes for segment in part.get_segments()]
+        assert heights == pytest.approx([1 - share[title]] if share[title] < 1 else [])
+        x, y = ax.lines[0].get_data()
+        if share[title] > 0.05:
+            assert y.max() == pytest.approx(share[title])
+            # A mean of 200 draws or more has an error of 0.07 sd, and leaving out the farthest 1 % of a skewed
+            # distribution moves it by as much.
+            middle, sd = table.loc[title, ["mean_included", "sd_included"]]
+            assert np.average(x, weights=y) == pytest.approx(middle, abs=0.3 * sd)
+    plt.close("all")
+    few = results.plot_coefficients(kind="density", top=2)
+    assert [ax.get_title() for ax in few] == titles[:2]
+    own = plt.subplots(1, 2)[1]
+    assert list(results.plot_coefficients(own, kind="density", top=2)) == list(own)
+
+
+def test_columns_that_are_hardly_ever_drawn_have_no_curve():
+    draws = np.zeros((100, 2))
+    draws[:60, 0] = np.linspace(1.0, 2.0, 60)
+    draws[:40, 1] = np.linspace(1.0, 2.0, 40)
+    first, second = plot_densities(["a", "b"], [0.6, 0.4], draws)
+    assert len(first.lines[0].get_xdata()) > 0
+    assert len(second.lines[0].get_xdata()) == 0
+
+
+def test_bad_parameters_of_densities(births):
+    for given, match in [
+        ({"kind": "violin"}, "'kind' parameter of plot_coefficients"),
+        ({"ax": plt.figure().subplots(), "top": 2}, "'ax' parameter"),
+        ({"top": 0}, "'top' parameter"),
+    ]:
+        with pytest.raises(rj.ParameterError, match=match):
+            births.plot_coefficients(**{"kind": "density", **given})
+    with pytest.raises(rj.ParameterError, match="'draws' parameter"):
+        plot_densities(["a"], [0.5], [[1.0, 2.0]])
+    with pytest.raises(rj.ParameterError, match="'inclusion' parameter"):
+        plot_densities(["a"], [1.5], [[1.0]])
+    spikes = rj.linear("y ~ x", {"x": [1.0, 2, 3, 5], "y": [1.0, 2, 2, 3]}, coef_prior=rj.SpikeSlab(0.1, 10))
+    with pytest.raises(rj.NotAvailableError, match="no coefficient is 0"):
+        spikes.fit().plot_coefficients(kind="density")

@@ -6,9 +6,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from scipy.special import expit, log_expit, log_ndtr, ndtr
-from slopes import CURVE, SCORE
+from slopes import CURVE, SCORE, THETA, entry
 
-from pyrjsel.families import Binomial, Cloglog, Poisson, Probit
+from pyrjsel.families import Binomial, Cloglog, NegativeBinomial, Poisson, Probit
 from pyrjsel.model_space import BetaBinomial, ModelSpace
 from pyrjsel.selection.priors.coefficients import GPrior, Normal
 from pyrjsel.selection.regression.glm import Regression
@@ -29,11 +29,11 @@ class Likelihood(NamedTuple):
 
     def score(self, y, eta):
         """The derivative of the log density in eta."""
-        return SCORE[self.family.link](y, eta)
+        return SCORE[entry(self.family)](y, eta)
 
     def curve(self, y, eta):
         """Minus the second derivative."""
-        return CURVE[self.family.link](y, eta)
+        return CURVE[entry(self.family)](y, eta)
 
 
 def log1mexp(rate):
@@ -68,6 +68,13 @@ LIKELIHOODS = {
     "poisson": Likelihood(
         Poisson(),
         lambda y, eta: y * eta - np.exp(eta),
+        np.exp,
+        lambda rng, w, mu: rng.poisson(w * mu) / w,
+        0.3,
+    ),
+    "negbin": Likelihood(
+        NegativeBinomial(THETA),
+        lambda y, eta: y * (eta - np.log(THETA)) - (y + THETA) * np.log1p(np.exp(eta) / THETA),
         np.exp,
         lambda rng, w, mu: rng.poisson(w * mu) / w,
         0.3,

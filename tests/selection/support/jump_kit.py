@@ -8,8 +8,9 @@ from scipy.special import gammaln, logsumexp
 from slopes import CURVE, SCORE
 
 from pyrjsel.families import Gaussian
-from pyrjsel.selection.priors.coefficients import FixedG, GPrior, Normal
+from pyrjsel.selection.priors.coefficients import GPrior, Normal
 from pyrjsel.selection.priors.g_mixtures import HyperG, HyperGN, ZellnerSiow
+from pyrjsel.selection.priors.gaussian import FixedG
 from pyrjsel.selection.regression.gaussian_rows import GaussianRows
 from pyrjsel.selection.samplers.reversible_jump.rjmcmc import make_chain
 

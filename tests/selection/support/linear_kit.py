@@ -9,8 +9,9 @@ from reference_linear import LinearTwin
 
 from pyrjsel.distributions import InverseGamma
 from pyrjsel.model_space import BetaBinomial, ModelSpace
-from pyrjsel.selection.priors.coefficients import FixedG, GPrior, Normal
+from pyrjsel.selection.priors.coefficients import GPrior, Normal
 from pyrjsel.selection.priors.g_mixtures import HyperG, HyperGN, UnknownG, ZellnerSiow
+from pyrjsel.selection.priors.gaussian import FixedG
 from pyrjsel.selection.regression.gaussian import GaussianRegression
 
 PRIORS = {

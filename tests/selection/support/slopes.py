@@ -8,6 +8,9 @@ import numpy as np
 from scipy.special import expit, log_ndtr
 from scipy.stats import norm
 
+# The size of negative binomial counts.
+THETA = 1.7
+
 
 def probit_hazards(eta):
     """``phi / Phi`` at eta and at -eta."""
@@ -47,6 +50,7 @@ SCORE = {
     "probit": probit_score,
     "cloglog": cloglog_score,
     "identity": lambda y, eta: y - eta,
+    "negbin": lambda y, eta: (y - np.exp(eta)) * THETA / (THETA + np.exp(eta)),
 }
 CURVE = {
     "logit": lambda y, eta: expit(eta) * expit(-eta) + 0 * y,
@@ -54,4 +58,10 @@ CURVE = {
     "probit": probit_curve,
     "cloglog": cloglog_curve,
     "identity": lambda y, eta: np.ones_like(eta) + 0 * y,
+    "negbin": lambda y, eta: (y + THETA) * THETA * np.exp(eta) / (THETA + np.exp(eta)) ** 2,
 }
+
+
+def entry(family):
+    """The entry of a family: by link, and by name where a link has two families."""
+    return family.name if family.name in SCORE else family.link

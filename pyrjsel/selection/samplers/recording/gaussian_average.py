@@ -12,7 +12,7 @@ from pyrjsel.selection.evidence._student import StudentCdf
 from pyrjsel.selection.evidence.gaussian import SingleModels, score_of
 from pyrjsel.selection.evidence.spike_slab import SpikeModels, single_models
 from pyrjsel.selection.posterior import Moments
-from pyrjsel.selection.priors.base import Rules
+from pyrjsel.selection.priors.gaussian import Rules
 from pyrjsel.selection.regression.gaussian import GaussianRegression
 from pyrjsel.selection.samplers._subsets import Subsets
 from pyrjsel.selection.samplers.listing import ListJob, Part

@@ -8,7 +8,7 @@ import numpy as np
 
 from pyrjsel._errors import NotAvailableError
 from pyrjsel._typing import ByteArray, FloatArray, IntArray
-from pyrjsel._validate import bad_value, check_choice, check_int
+from pyrjsel._validate import bad_value, check_choice, check_int, listed
 from pyrjsel.families import Nuisance
 from pyrjsel.model_space import ModelSpace, Space, families
 from pyrjsel.model_space.starts import checked_start
@@ -313,6 +313,12 @@ class RJMCMC(MCMC):
         """
         if regression.prior.rule is not None:
             raise NotAvailableError(NO_DENSITY)
+        if regression.family.expanded:
+            unknown = listed(regression.family.expanded)
+            raise NotAvailableError(
+                f"Reversible jumps do not support {regression.family.name} models with an unknown {unknown}. "
+                f"Use sampler='enumerate' or 'collapsed', or give {unknown}."
+            )
         if options.surrogate and regression.nuisance.inner:
             must = "0 for linear models and with mixtures of g-priors"
             raise bad_value("surrogate", must, options.surrogate)

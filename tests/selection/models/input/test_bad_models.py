@@ -124,7 +124,7 @@ MODEL_CASES = {
     "counts as labels": (
         lambda: rj.poisson("y ~ x", changed(y=np.where(FRAME["y"] == 1, "yes", "no"))),
         rj.DataError,
-        r"'y'.*numeric or boolean.*I\(y == ",
+        r"'y'.*numeric or boolean. Got 2 labels",
     ),
     "proportion without trials": (
         lambda: build(data=changed(y=FRAME["y"] / 2)),

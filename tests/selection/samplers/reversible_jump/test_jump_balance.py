@@ -8,8 +8,9 @@ from scipy import stats
 
 from pyrjsel.distributions import InverseGamma
 from pyrjsel.model_space import Uniform
-from pyrjsel.selection.priors.coefficients import FixedG, GPrior, Normal
+from pyrjsel.selection.priors.coefficients import GPrior, Normal
 from pyrjsel.selection.priors.g_mixtures import HyperG, HyperGN, UnknownG, ZellnerSiow
+from pyrjsel.selection.priors.gaussian import FixedG
 from pyrjsel.selection.regression.gaussian_rows import GaussianRows
 
 NAMES, SIZES = ["a", "b", "a:b"], (1, 2, 1)

@@ -11,8 +11,8 @@ import numpy as np
 import pytest
 
 from pyrjsel.distributions import InverseGamma
-from pyrjsel.selection.priors.coefficients import FixedG
 from pyrjsel.selection.priors.g_mixtures import UnknownG
+from pyrjsel.selection.priors.gaussian import FixedG
 from pyrjsel.selection.regression.gaussian import GaussianRegression
 from pyrjsel.selection.regression.gaussian_rows import GaussianRows
 from pyrjsel.selection.samplers.reversible_jump._population import TEMPERATURES, Population

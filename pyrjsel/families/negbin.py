@@ -1,0 +1,291 @@
+"""The negative binomial family with the log link."""
+
+from dataclasses import dataclass, field, replace
+from typing import Any, ClassVar
+
+import numpy as np
+from scipy.optimize import minimize_scalar
+from scipy.special import betainc, betaln, digamma, gammaincinv, gammaln, log_expit, polygamma, xlogy
+
+from pyrjsel._core._vecmath import logit_score
+from pyrjsel._typing import FloatArray
+from pyrjsel._validate import check_real
+from pyrjsel.families._family import LOGIT, Passes, log_likelihoods
+from pyrjsel.families.nuisance import NONE, Nuisance, Values
+from pyrjsel.families.poisson import ENDLESS, Poisson
+
+# Log theta is looked for this far from its prior mean, in prior standard deviations.
+REACH = 8.0
+HALF_LOG_2PI = 0.5 * float(np.log(2.0 * np.pi))
+# Distribution functions are evaluated for at most this many components at a time.
+AT_ONCE = 2**21
+
+
+@dataclass(frozen=True)
+class NegativeBinomial(Poisson):
+    """Counts with variance ``mu + mu^2 / theta``, log link.
+
+    With ``eta' = eta - log(theta)``, the log-likelihood of a row is
+
+        w (y eta' - (y + theta) log(1 + exp(eta')))
+
+    up to a function of theta: that of y successes out of y + theta trials with the offset -log(theta), which
+    is the form for compiled passes. The response of weight w is the mean of w counts, whose sum has the size
+    w theta.
+
+    Attributes
+    ----------
+    theta : float or None
+        The known size; None if it is estimated.
+    log_mean, log_sd : float
+        Mean and standard deviation of the normal prior of the logarithm of an unknown theta.
+    given : float or None
+        The theta of methods without one: `theta`, or the most probable one in the model without terms.
+    counts : ndarray (3, m) or None
+        The distinct pairs of a sum of counts and its number, and how often each occurs, if theta is unknown.
+    """
+
+    name: ClassVar[str] = "negbin"
+    passes: ClassVar[Passes] = LOGIT
+
+    theta: float | None = None
+    log_mean: float = 0.0
+    log_sd: float = 2.0
+    given: float | None = field(default=None, compare=False)
+    counts: FloatArray | None = field(default=None, compare=False, repr=False)
+
+    def __post_init__(self) -> None:
+        if self.theta is not None:
+            check_real(self.theta, "theta", low=0, open_low=True)
+            object.__setattr__(self, "given", float(self.theta))
+
+    @property
+    def nuisance(self) -> Nuisance:
+        """Theta, unless it is known."""
+        return Nuisance(("theta",)) if self.theta is None else NONE
+
+    @property
+    def expanded(self) -> tuple[str, ...]:
+        """The same."""
+        return self.nuisance.names
+
+    @property
+    def size(self) -> float:
+        """The theta of methods without one."""
+        assert self.given is not None
+        return self.given
+
+    def at(self, theta: float) -> "NegativeBinomial":
+        """Return the family with another theta in methods without one."""
+        return replace(self, given=theta)
+
+    def for_rows(
+        self, y: FloatArray, weights: FloatArray | None, offset: FloatArray | None
+    ) -> "NegativeBinomial":
+        """Return the family with the most probable theta in the model without terms, unless it is known."""
+        if self.theta is not None:
+            return self
+        w = np.ones(y.size) if weights is None else weights
+        used = w > 0
+        y, w, known = y[used], w[used], np.zeros(y.size)[used] if offset is None else offset[used]
+
+        def loss(t: float) -> float:
+            family = self.at(float(np.exp(t)))
+            eta = family.null_intercept(y, w, known) + known
+            return -float(family.log_density(y, eta[:, None], w, {}).sum()) - self.log_prior(t)[0]
+
+        ends = (self.log_mean - REACH * self.log_sd, self.log_mean + REACH * self.log_sd)
+        found = float(np.exp(minimize_scalar(loss, bounds=ends, method="bounded").x))
+        pairs, times = np.unique(np.stack([w * y, w]), axis=1, return_counts=True)
+        return replace(self, given=found, counts=np.vstack([pairs, times]))
+
+    def log_prior(self, t: Any) -> tuple[Any, Any, float]:
+        """Return the log prior density of log theta at `t`, its slope and minus its second derivative."""
+        z, curve = (t - self.log_mean) / self.log_sd, 1.0 / self.log_sd**2
+        return -0.5 * z * z - np.log(self.log_sd) - HALF_LOG_2PI, -z / self.log_sd, curve
+
+    def joint(
+        self, y: FloatArray, w: FloatArray, eta: FloatArray, t: float
+    ) -> tuple[float, FloatArray, FloatArray, float, float, FloatArray]:
+        """Return the log-likelihood with all constants, and derivatives in eta and in ``t = log(theta)``.
+
+        The first and minus the second in eta (n,), the same in t, and minus the mixed ones (n,). Rows may be
+        combined ones.
+        """
+        theta, away = float(np.exp(t)), eta - t
+        value, residual, weight = logit_score(away, w * y, w * (y + theta))
+        expected = theta * (w * y - residual) / (y + theta)  # theta times the share of mu in mu + theta
+        rest = theta * float(w @ np.logaddexp(0.0, away))
+        slope, curve = self._slopes(theta)
+        return (
+            value + float(self._constant(np.array([theta]))[0]),
+            residual,
+            weight,
+            slope - float(residual.sum()) - rest,
+            float(weight.sum()) - 2.0 * float(expected.sum()) + rest - curve,
+            expected - weight,
+        )
+
+    def joint_values(self, y: FloatArray, w: FloatArray, eta: FloatArray, t: FloatArray) -> FloatArray:
+        """Return log-likelihoods with all constants, plus log prior densities of t (m,), at eta (m, n)."""
+        theta, wy = np.exp(t), w * y
+        away = np.ascontiguousarray(eta - t[:, None])
+        found = log_likelihoods(self.passes, away, wy, wy, w, theta)
+        return np.asarray(found + self._constant(theta) + self.log_prior(t)[0])
+
+    def _constant(self, theta: FloatArray) -> FloatArray:
+        """Return the terms of the log-likelihood without eta, for sizes `theta` (m,)."""
+        assert self.counts is not None
+        sums, number, times = self.counts
+        return times @ log_rising(number[:, None] * theta, sums[:, None]) - times @ gammaln(sums + 1.0)
+
+    def _slopes(self, theta: float) -> tuple[float, float]:
+        """Return the first and the second derivative of these terms in log theta."""
+        assert self.counts is not None
+        sums, number, times = self.counts
+        size = theta * number
+        slope = size * (digamma(sums + size) - digamma(size))
+        bend = size**2 * (polygamma(1, sums + size) - polygamma(1, size))
+        return float(times @ slope), float(times @ (slope + bend))
+
+    def rows(
+        self, y: FloatArray, weights: FloatArray | None, offset: FloatArray
+    ) -> tuple[FloatArray, FloatArray | None, FloatArray]:
+        """Return successes, trials and offset of the equivalent logistic regression."""
+        w = np.ones(y.size) if weights is None else weights
+        return w * y, w * (y + self.size), offset - np.log(self.size)
+
+    def curvature(self, mean: FloatArray) -> FloatArray:
+        """Return the expected information on eta, where the mean is `mean`."""
+        return mean * self._share(mean)
+
+    def variance(self, mean: FloatArray) -> FloatArray:
+        """Return the variance of a response of weight 1 where the mean is `mean`."""
+        return np.asarray(mean * (1.0 + mean / self.size))
+
+    def score(self, y: FloatArray, mean: FloatArray) -> FloatArray:
+        """Return the derivative of the log-likelihood in eta at expectation `mean`, for weights of 1."""
+        return (y - mean) * self._share(mean)
+
+    def _share(self, mean: FloatArray) -> FloatArray:
+        return np.asarray(1.0 / (1.0 + mean / self.size))
+
+    def tells_dispersion(self, weights: FloatArray) -> bool:
+        """Return whether theta is known: an unknown one fits the dispersion."""
+        return self.theta is not None
+
+    def excess(self, mean: FloatArray) -> FloatArray:
+        """Return the variance of a squared standardised residual minus 2, for an observation of weight 1."""
+        return 6.0 / self.size + 1.0 / self.variance(mean)
+
+    def log_likelihood(self, y: FloatArray, eta: FloatArray, weights: FloatArray | None = None) -> float:
+        """Return the log-likelihood without terms that depend on theta and the response alone."""
+        away = eta - np.log(self.size)
+        terms = y * log_expit(away) + self.size * log_expit(-away)
+        if weights is None:
+            return float(np.sum(terms))
+        return float(weights[weights > 0] @ terms[weights > 0])
+
+    def saturated(self, y: FloatArray, weights: FloatArray | None = None) -> float:
+        """Return the log-likelihood of the saturated model, without the same terms.
+
+        If theta is unknown, it is that of Poisson counts, the supremum over theta, with all constants.
+        """
+        if self.theta is None:
+            w = np.ones(y.size) if weights is None else weights
+            used = w > 0
+            return super().saturated(y, weights) + Poisson().log_constant(y[used], w[used])
+        theta = self.size
+        terms = xlogy(y, y) + theta * np.log(theta) - (y + theta) * np.log(y + theta)
+        return float(np.sum(terms if weights is None else weights * terms))
+
+    def strays(self, smallest: float, largest: float) -> bool:
+        """Return whether the smallest fitted rate may be going to 0."""
+        return super().strays(smallest + float(np.log(self.size)), largest + float(np.log(self.size)))
+
+    def interval(self, means: FloatArray, alpha: float, nuisance: Values) -> FloatArray:
+        """Return the smallest counts whose cumulative probability reaches alpha/2 and 1 - alpha/2."""
+        theta = self._thetas(nuisance, means.shape[1])
+        ends = [mixture_quantile(means, theta, p) for p in (alpha / 2, 1 - alpha / 2)]
+        return np.column_stack(ends)
+
+    def simulate(
+        self,
+        mean: FloatArray,
+        weights: FloatArray,
+        nuisance: Values,
+        rng: np.random.Generator,
+    ) -> FloatArray:
+        """Draw counts, or means of as many counts as the weights say; inf where the mean is."""
+        size = weights[:, None] * self._thetas(nuisance, mean.shape[1])
+        return super().simulate(mean * (rng.standard_gamma(size) / size), weights, nuisance, rng)
+
+    def log_density(
+        self, y: FloatArray, eta: FloatArray, weights: FloatArray, nuisance: Values
+    ) -> FloatArray:
+        """Return log probabilities of the counts ``w y``; factorials of non-integers are gamma functions."""
+        theta = self._thetas(nuisance, eta.shape[1])
+        away = eta - np.log(theta)
+        count, size = (weights * y)[:, None], weights[:, None] * theta
+        constant = log_rising(size, count) - gammaln(count + 1.0)
+        return np.asarray(constant + count * log_expit(away) + size * log_expit(-away))
+
+    def _thetas(self, nuisance: Values, draws: int) -> FloatArray:
+        """Return the theta of each draw, (draws,)."""
+        return nuisance["theta"] if "theta" in nuisance else np.full(draws, self.size)
+
+    def facts(self, y: FloatArray, weights: FloatArray | None) -> list[tuple[str, str]]:
+        """Return the number of events, of observations without events, and what is known of theta."""
+        known = "estimated" if self.theta is None else f"{self.theta:,.6g}"
+        return [*super().facts(y, weights), ("Theta", known)]
+
+
+def log_rising(size: FloatArray, count: FloatArray) -> FloatArray:
+    """Return ``log Gamma(size + count) - log Gamma(size)``, without cancellation for large sizes."""
+    some = np.maximum(count, 1e-300)
+    return np.asarray(np.where(count > 0, gammaln(some) - betaln(some, size), 0.0))
+
+
+def mixture_quantile(means: FloatArray, theta: FloatArray, p: float) -> FloatArray:
+    """Return the smallest counts (rows,) at which mixtures of negative binomials reach probability `p`.
+
+    `means` (rows, m) and sizes `theta` (m,) of components of equal weight.
+    """
+    step = max(1, AT_ONCE // means.shape[1])
+    parts = [_quantiles(means[at : at + step], theta, p) for at in range(0, len(means), step)]
+    return np.concatenate(parts) if parts else np.empty(0)
+
+
+def _quantiles(means: FloatArray, theta: FloatArray, p: float) -> FloatArray:
+    """Return the same by bisection, from a bracket around the quantile at the mean of the components."""
+
+    def reaches(count: FloatArray, rows: Any) -> Any:
+        share = 1.0 / (1.0 + means[rows] / theta)
+        below = betainc(theta, np.maximum(count, 0.0)[:, None] + 1.0, share)
+        return np.where(count < 0, False, below.mean(axis=1) >= p)
+
+    middle, size = np.minimum(means.mean(axis=1), ENDLESS), float(theta.mean())
+    first = np.minimum(np.floor(middle * (gammaincinv(size, p) / size)), ENDLESS)
+    reach = 1.0 + np.sqrt(first)
+    high, low = np.maximum(first, 0.0), np.maximum(first, 0.0) - 1.0
+    short = np.flatnonzero(~reaches(high, slice(None)))
+    while short.size:
+        low[short] = high[short]
+        high[short] += reach[short]
+        reach[short] *= 2.0
+        short = short[~reaches(high[short], short) & (high[short] < ENDLESS)]
+    reach = 1.0 + np.sqrt(first)
+    long = np.flatnonzero(reaches(low, slice(None)))
+    while long.size:
+        high[long] = low[long]
+        low[long] = np.maximum(low[long] - reach[long], -1.0)
+        reach[long] *= 2.0
+        long = long[reaches(low[long], long)]
+    while True:
+        half = np.floor(low + 0.5 * (high - low))
+        rows = np.flatnonzero((half > low) & (half < high))
+        if not rows.size:
+            return np.where(high >= ENDLESS, np.inf, high)
+        found = reaches(half[rows], rows)
+        high[rows[found]] = half[rows[found]]
+        low[rows[~found]] = half[rows[~found]]

@@ -1,0 +1,240 @@
+"""Posterior modes and integrals over coefficients and a nuisance parameter of the likelihood.
+
+The logarithm t of the parameter is one more coordinate of the expansion of second order: the mode is that of
+(coefficients, t), and importance draws are of both.
+"""
+
+from typing import Any
+
+import numpy as np
+from scipy.linalg import cho_solve, solve_triangular
+from scipy.special import gammaln
+
+from pyrjsel._typing import ByteArray, FloatArray
+from pyrjsel.selection.evidence._laplace import ModeFinder
+from pyrjsel.selection.regression.glm import Regression
+
+CONVERGED, RANK_DEFICIENT, NOT_CONVERGED = 0, 1, 2
+LOG_2PI = float(np.log(2.0 * np.pi))
+MOST_NEWTON, MOST_HALVINGS = 200, 40
+# As for modes of coefficients alone.
+DECREMENT, ML_GAIN = 1e-10, 1e-9
+# Longest step of t: the log-likelihood flattens out far from the mode, where it is not concave in t.
+LONGEST = 1.0
+# Draws whose linear predictors are computed at a time.
+AT_ONCE = 64
+
+
+class JointFinder:
+    """Modes and integrals of models of one regression whose family has a nuisance parameter.
+
+    It has the methods of :class:`ModeFinder` that marginal likelihoods use, with t behind the coefficients in
+    `at`, `factor`, moments and draws. Log marginal likelihoods include all constants of the family.
+    """
+
+    # There are no nodes of log g: it is known.
+    node_weights = np.empty(0)
+
+    def __init__(self, regression: Regression, max_columns: int) -> None:
+        self.regression = regression
+        self.family: Any = regression.family
+        self.given = ModeFinder(regression.compiled, max_columns, regression.raw_shift)
+        self.weights = regression.row_weights
+        self.status = NOT_CONVERGED
+        self.log_marginal = -np.inf
+
+    def mode(self, gamma: ByteArray) -> FloatArray:
+        """Return the coefficients (D + 1,) at the posterior mode of a model (J,), zero outside it.
+
+        `status` is 0 at a mode, 1 for a model without a prior, 2 if Newton's method failed; `log_marginal` is
+        the Laplace value.
+        """
+        out = np.zeros(self.regression.n_columns)
+        self.log_marginal = -np.inf
+        if self._load(gamma):
+            self.status = self._newton(True)
+            self.log_marginal = (
+                self.log_posterior + self.constant + 0.5 * self.at.size * LOG_2PI - _half_log_det(self.factor)
+            )
+            out[self.columns] = self.at[:-1]
+        return out
+
+    def laplace_values(self, gammas: ByteArray) -> tuple[FloatArray, np.ndarray]:
+        """Return Laplace log marginal likelihoods and statuses of models (m, J)."""
+        values, status = np.empty(len(gammas)), np.empty(len(gammas), dtype=np.intc)
+        for k, gamma in enumerate(gammas):
+            self.mode(gamma)
+            values[k], status[k] = self.log_marginal, self.status
+        return values, status
+
+    def maximum_likelihood(self, gamma: ByteArray) -> tuple[float, float, float]:
+        """Return the largest log-likelihood of a model, smallest and largest linear predictor there."""
+        if not self._load(gamma):
+            self.given.maximum_likelihood(gamma)
+            self._start(self.given.columns, self.given.at)
+        self._newton(False)
+        whole = self.regression
+        eta = self.family.rows(whole.y, whole.weights, whole.offset)[2] + self.at[:-1] @ self.x
+        return self.log_posterior, float(eta.min()), float(eta.max())
+
+    def integrate(
+        self,
+        gamma: ByteArray,
+        radius: FloatArray,
+        direction: FloatArray,
+        df: float,
+        *,
+        draws: bool = False,
+        uniform: FloatArray | None = None,
+    ) -> Any:
+        """Correct the Laplace value by importance sampling; as :meth:`ModeFinder.integrate`."""
+        self.mode(gamma)
+        if self.status != CONVERGED:
+            return np.nan, np.nan, None, None
+        d = self.at.size
+        rays = direction / np.sqrt(np.sum(direction**2, axis=1, keepdims=True))
+        rays = solve_triangular(self.factor, rays.T, lower=True, trans="T").T
+        log_density = (
+            gammaln(0.5 * (df + d))
+            - gammaln(0.5 * df)
+            - 0.5 * d * np.log(0.5 * df)
+            - 0.5 * (df + d) * np.log1p(radius**2 / df)
+        )
+        return self.reweigh(self.at, rays, radius, log_density, draws=draws)
+
+    def reweigh(
+        self,
+        center: FloatArray,
+        rays: FloatArray,
+        radius: FloatArray,
+        log_density: FloatArray,
+        *,
+        draws: bool = False,
+    ) -> Any:
+        """Integrate the last model with another proposal; as :meth:`ModeFinder.reweigh`."""
+        away = radius[:, None] * rays
+        points = np.stack([center + away, center - away], axis=1).reshape(-1, center.size)
+        values = self._log_targets(points) - self.log_posterior - np.repeat(log_density, 2)
+        top = float(values.max())
+        weights = np.exp(values - top)
+        total = float(weights.sum())
+        raw = points.copy()
+        raw[:, 0] -= points[:, :-1] @ self.regression.raw_shift[self.columns]
+        share = weights / total
+        moments = np.stack([share @ raw, share @ raw**2, share @ (raw > 0)])
+        pairs = weights.reshape(-1, 2).sum(axis=1)
+        square = float(np.sum((pairs[1::2] - pairs[::2]) ** 2))
+        return (
+            top + float(np.log(total / weights.size)),
+            square / total**2,
+            moments,
+            (points, weights) if draws else None,
+        )
+
+    def _load(self, gamma: ByteArray) -> bool:
+        """Start at the mode given the typical parameter; return whether the model has a prior."""
+        given = self.given
+        given.mode(gamma)
+        self.status = given.status
+        if self.status != CONVERGED:
+            return False
+        self._start(given.columns, given.at)
+        # The constant of the prior density.
+        d = given.columns.size
+        self.constant = (
+            given.log_marginal - given.log_posterior - 0.5 * d * LOG_2PI + _half_log_det(given.factor)
+        )
+        return True
+
+    def _start(self, columns: np.ndarray, b: FloatArray) -> None:
+        prior = self.regression.prior
+        self.columns = columns
+        self.x = self.regression.columns[columns]
+        self.precision = prior.precision[np.ix_(columns, columns)]
+        self.shift, self.penalty = prior.shift[columns], float(prior.penalty[columns].sum())
+        self.at = np.append(b, np.log(self.family.size))
+
+    def _expand(self, v: FloatArray, use_prior: bool) -> tuple[float, FloatArray, FloatArray]:
+        """Return log posterior (or likelihood), gradient and minus the Hessian at (coefficients, t)."""
+        b, t, d = v[:-1], float(v[-1]), v.size - 1
+        eta = self.regression.offset + b @ self.x
+        with np.errstate(over="ignore", invalid="ignore"):
+            value, residual, weight, slope, curve, cross = self.family.joint(
+                self.regression.y, self.weights, eta, t
+            )
+            gradient = np.append(self.x @ residual, slope)
+            hessian = np.empty((d + 1, d + 1))
+            hessian[:d, :d] = (self.x * weight) @ self.x.T
+            hessian[d, :d] = hessian[:d, d] = self.x @ cross
+            hessian[d, d] = curve
+        if use_prior:
+            of_t, slope, curve = self.family.log_prior(t)
+            value += self._exponent(b) + of_t
+            gradient[:d] += self.shift - self.precision @ b
+            gradient[d] += slope
+            hessian[:d, :d] += self.precision
+            hessian[d, d] += curve
+        else:
+            # Dependent columns and separation make it singular; the ridge does not change the maximum.
+            hessian[np.arange(d), np.arange(d)] *= 1.0 + 1e-8
+            hessian[np.arange(d), np.arange(d)] += 1e-12
+        return value, gradient, hessian
+
+    def _exponent(self, b: FloatArray) -> Any:
+        """Return the log prior density of coefficients (..., d) without its constant."""
+        return b @ self.shift - 0.5 * np.sum((b @ self.precision) * b, axis=-1) - 0.5 * self.penalty
+
+    def _newton(self, use_prior: bool) -> int:
+        """Maximise from `at`; set `at`, `factor` and `log_posterior`."""
+        v, start, previous, halvings = self.at, self.at, -np.inf, 0
+        step = np.zeros(v.size)
+        for _ in range(MOST_NEWTON):
+            value, gradient, hessian = self._expand(v, use_prior)
+            if not value >= previous - 1e-9 * (1.0 + abs(previous)):
+                halvings += 1
+                if halvings > MOST_HALVINGS:
+                    return NOT_CONVERGED
+                step = 0.5 * step
+                v = start + step
+                continue
+            self.at, self.log_posterior = v, value
+            if not use_prior and value - previous < ML_GAIN:
+                return CONVERGED
+            concave, self.factor = _factor(hessian)
+            step = cho_solve((self.factor, True), gradient)
+            decrement, long = float(step @ gradient), abs(step[-1]) > LONGEST
+            if use_prior and concave and not long and decrement < DECREMENT:
+                self.at, self.log_posterior = v + step, value + 0.5 * decrement
+                return CONVERGED
+            if long:
+                step *= LONGEST / abs(step[-1])
+            start, previous, halvings = v, value, 0
+            v = v + step
+        return NOT_CONVERGED
+
+    def _log_targets(self, points: FloatArray) -> FloatArray:
+        """Return log posteriors, without the constant of the prior, at points (m, d + 1)."""
+        out = self._exponent(points[:, :-1])
+        for start in range(0, len(points), AT_ONCE):
+            some = slice(start, start + AT_ONCE)
+            eta = self.regression.offset + points[some, :-1] @ self.x
+            out[some] += self.family.joint_values(self.regression.y, self.weights, eta, points[some, -1])
+        return np.asarray(out)
+
+
+def _factor(hessian: FloatArray) -> tuple[bool, FloatArray]:
+    """Return whether minus the Hessian is positive definite, and a Cholesky factor of it.
+
+    If it is not, it is replaced in t, where the log-likelihood can be convex.
+    """
+    try:
+        return True, np.asarray(np.linalg.cholesky(hessian), dtype=np.float64)
+    except np.linalg.LinAlgError:
+        hessian = hessian.copy()
+        hessian[-1, :-1] = hessian[:-1, -1] = 0.0
+        hessian[-1, -1] = max(abs(hessian[-1, -1]), 1e-3)
+        return False, np.asarray(np.linalg.cholesky(hessian), dtype=np.float64)
+
+
+def _half_log_det(factor: FloatArray) -> float:
+    return float(np.sum(np.log(np.diag(factor))))

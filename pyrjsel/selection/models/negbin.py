@@ -1,0 +1,200 @@
+"""Selection models of counts with more variance than a Poisson distribution has."""
+
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any, Self
+
+import pandas as pd
+from numpy.typing import ArrayLike
+
+from pyrjsel._validate import bad_value, check_real
+from pyrjsel.design import TableLike
+from pyrjsel.distributions import LogNormal
+from pyrjsel.families import NegativeBinomial
+from pyrjsel.model_space import ModelPrior, check_bounds
+from pyrjsel.selection.models._docstrings import shared_text
+from pyrjsel.selection.models.base import Selection
+from pyrjsel.selection.priors.base import CoefficientPrior
+from pyrjsel.selection.priors.coefficients import GPrior
+from pyrjsel.selection.specification import Choices
+
+
+@shared_text
+class NegbinSelection(Selection):
+    """Bayesian variable selection in a negative binomial regression with log link.
+
+    Counts have the variance ``mu + mu^2 / theta`` (NB2): that of Poisson counts whose rates vary between rows
+    like a gamma variable with the shape theta, which stands for what the terms do not explain. Large values
+    of theta give the Poisson model. A model is a subset of the terms; a term (a numeric column, a factor, an
+    interaction, a spline) is included or excluded as a whole; the intercept is always included. The posterior
+    is over models, their coefficients and theta. The class takes arrays; for formulas use
+    :meth:`from_formula` or :func:`pyrjsel.negbin`.
+
+    Parameters
+    ----------
+    endog : array_like, shape (n,)
+        Response: counts, or mean counts of several rows with the numbers of rows as `weights`.
+    exog : DataFrame or array_like, shape (n, p)
+        Columns, one per term, without a constant. Columns of text and categories become factors.
+    theta : float, optional
+        The size theta, above 0, if it is known. None estimates it together with the coefficients; the
+        samplers are then "enumerate" and "collapsed", and coefficient priors `GPrior` and `Normal`.
+    theta_prior : LogNormal, optional
+        Prior on an unknown theta; None is ``LogNormal(0, 2)``, with 95 % of its mass between 0.02 and 50.
+    coef_prior : GPrior, mixture of g-priors, Normal, EmpiricalBayes, BIC or AIC, optional
+        Prior on the coefficients of a model; None is ``GPrior("n", information="null")``: the information of
+        one row in the null model, with its most probable theta, and a flat intercept.
+    <model prior>
+    <constraints>
+    weights : str or array_like, optional
+        Number of observations that a row represents; their sum is negative binomial with w theta in the place
+        of theta. A column of the data, or one value per row.
+    offset : str or array_like, optional
+        Known part of the linear predictor: a column of the data, or one value per row. Usually the logarithm
+        of the exposure (time, population) of a row.
+    <missing>
+
+    Attributes
+    ----------
+    <attributes>
+
+    Raises
+    ------
+    DataError
+        If the response is not counts or mean counts with weights, has no events, or the data cannot be used
+        (empty, no complete row, infinite values, negative weights, columns so large or small that their
+        squares overflow or underflow).
+    <raises>
+
+    Warns
+    -----
+    <rank warning>
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import pandas as pd
+    >>> import pyrjsel as rj
+    >>> rng = np.random.default_rng(1)
+    >>> people = pd.DataFrame({"age": rng.normal(size=150), "income": rng.normal(size=150)})
+    >>> rate = np.exp(1 + 0.5 * people["age"]) * rng.gamma(2, 1 / 2, size=150)
+    >>> model = rj.NegbinSelection(rng.poisson(rate), people)
+    >>> model.fit(rng=1).inclusion["posterior"].round(1).to_dict()
+    {'age': 1.0, 'income': 0.4}
+    """
+
+    title = "Negative binomial model selection"
+    _family = NegativeBinomial()
+    _default_prior = GPrior("n", information="null")
+
+    def __init__(
+        self,
+        endog: ArrayLike | pd.Series,
+        exog: pd.DataFrame | ArrayLike,
+        *,
+        theta: float | None = None,
+        theta_prior: LogNormal | None = None,
+        coef_prior: CoefficientPrior | None = None,
+        model_prior: ModelPrior | None = None,
+        costs: Mapping[str, float] | pd.Series | None = None,
+        budget: float | None = None,
+        always: str | Iterable[str] = (),
+        heredity: str | None = None,
+        max_size: int | None = None,
+        weights: str | ArrayLike | None = None,
+        offset: str | ArrayLike | None = None,
+        missing: str = "drop",
+    ) -> None:
+        family = _family_of(theta, theta_prior)
+        choices = Choices(coef_prior, model_prior, costs, budget, always, heredity, max_size, family=family)
+        self._from_arrays(endog, exog, choices, {"weights": weights, "offset": offset}, missing)
+
+    @classmethod
+    @shared_text
+    def from_formula(
+        cls,
+        formula: str,
+        data: TableLike,
+        *,
+        theta: float | None = None,
+        theta_prior: LogNormal | None = None,
+        coef_prior: CoefficientPrior | None = None,
+        model_prior: ModelPrior | None = None,
+        costs: Mapping[str, float] | pd.Series | None = None,
+        budget: float | None = None,
+        always: str | Iterable[str] = (),
+        heredity: str | None = None,
+        max_size: int | None = None,
+        weights: str | ArrayLike | None = None,
+        offset: str | ArrayLike | None = None,
+        missing: str = "drop",
+        functions: Mapping[str, Callable[..., Any]] | None = None,
+    ) -> Self:
+        """Make a model from a formula and a data frame.
+
+        Parameters
+        ----------
+        <formula>
+        theta, theta_prior : optional
+            As for the class.
+        coef_prior, model_prior, costs, budget, always, heredity, max_size : optional
+            As for the class.
+        weights, offset, missing : optional
+            As for the class.
+        <functions>
+
+        Returns
+        -------
+        NegbinSelection
+            Model, ready to fit.
+
+        Raises
+        ------
+        FormulaError
+            If the formula cannot be parsed or calls a function that is not allowed.
+        DataError, ParameterError, UnknownNameError
+            As for the class.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> import pandas as pd
+        >>> import pyrjsel as rj
+        >>> rng = np.random.default_rng(1)
+        >>> people = pd.DataFrame({"age": rng.normal(size=150), "income": rng.normal(size=150)})
+        >>> rate = np.exp(1 + 0.5 * people["age"]) * rng.gamma(2, 1 / 2, size=150)
+        >>> people["visits"] = rng.poisson(rate)
+        >>> rj.negbin("visits ~ age + income", people).fit(rng=1).best()
+        ('age',)
+        """
+        family = _family_of(theta, theta_prior)
+        choices = Choices(coef_prior, model_prior, costs, budget, always, heredity, max_size, family=family)
+        extras = {"weights": weights, "offset": offset}
+        model = cls._from_rows(formula, data, choices, extras, missing, functions)
+        check_bounds(model.space)
+        return model
+
+    def _priors(self) -> dict[str, object]:
+        priors = super()._priors()
+        if not self._family.nuisance.names:
+            return priors
+        return {**priors, "theta prior": LogNormal(self._family.log_mean, self._family.log_sd)}
+
+    def _prior_numbers(self) -> dict[str, Any]:
+        return {**super()._prior_numbers(), "theta prior": (repr(self._family), [])}
+
+
+def _family_of(theta: float | None, theta_prior: LogNormal | None) -> NegativeBinomial:
+    """Return the family that a user chose."""
+    prior = LogNormal(0.0, 2.0) if theta_prior is None else theta_prior
+    if not isinstance(prior, LogNormal):
+        raise bad_value("theta_prior", "None or a LogNormal", theta_prior)
+    if theta is None:
+        return NegativeBinomial(None, float(prior.w), float(prior.s))
+    check_real(theta, "theta", low=0, open_low=True)
+    if theta_prior is not None:
+        raise bad_value("theta_prior", "None if theta is known", theta_prior)
+    return NegativeBinomial(float(theta))
+
+
+# The short name.
+negbin = NegbinSelection.from_formula
