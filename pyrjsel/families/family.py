@@ -1,7 +1,7 @@
 """The interface of likelihood families."""
 
 from abc import ABC, abstractmethod
-from typing import ClassVar, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from scipy.optimize import brentq
@@ -50,6 +50,14 @@ class Family(ABC):
     def expanded(self) -> tuple[str, ...]:
         """The ones in whose logarithm marginal likelihoods are expanded, with the coefficients."""
         return ()
+
+    def known(self) -> tuple["Family", FloatArray]:
+        """Return the family with these parameters known, at typical values, and the values."""
+        return self, np.empty(0)
+
+    def of_jumps(self) -> dict[str, Any]:
+        """Return what loops that update these parameters need besides the rows."""
+        return {}
 
     @abstractmethod
     def check(self, y: FloatArray, weights: FloatArray | None, response: str) -> None:
