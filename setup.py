@@ -84,6 +84,7 @@ EXTENSIONS = [
     extension("pyrjsel.selection.evidence._conjugate"),
     extension("pyrjsel.selection.evidence._evidence"),
     extension("pyrjsel.selection.samplers.reversible_jump._gaussian_jump", random=True),
+    extension("pyrjsel.selection.samplers.reversible_jump._size_jump", random=True),
     extension("pyrjsel.selection.samplers.gibbs._gibbs", random=True),
     extension("pyrjsel.selection.regression._gram"),
     extension("pyrjsel.selection.evidence._laplace"),

@@ -1,7 +1,7 @@
 """The interface of likelihood families."""
 
 from abc import ABC, abstractmethod
-from typing import ClassVar, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from scipy.optimize import brentq
@@ -30,6 +30,8 @@ class Family(ABC):
         Start of the message about separation: what the data do if the likelihood has no maximum.
     events : bool
         Whether responses are events out of trials, and may be labels of two levels.
+    remedy : str
+        End of the message about overdispersion, with a space before it: a model for such responses.
     error_name : str
         Name of the error that :meth:`error` computes.
     """
@@ -39,6 +41,7 @@ class Family(ABC):
     passes: ClassVar[Passes]
     apart: ClassVar[str]
     events: ClassVar[bool] = False
+    remedy: ClassVar[str] = ""
     error_name: ClassVar[str] = "rmse"
 
     @property
@@ -50,6 +53,14 @@ class Family(ABC):
     def expanded(self) -> tuple[str, ...]:
         """The ones in whose logarithm marginal likelihoods are expanded, with the coefficients."""
         return ()
+
+    def known(self) -> tuple["Family", FloatArray]:
+        """Return the family with these parameters known, at typical values, and the values."""
+        return self, np.empty(0)
+
+    def of_jumps(self) -> dict[str, Any]:
+        """Return what loops that update these parameters need besides the rows."""
+        return {}
 
     @abstractmethod
     def check(self, y: FloatArray, weights: FloatArray | None, response: str) -> None:

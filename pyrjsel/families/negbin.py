@@ -47,6 +47,7 @@ class NegativeBinomial(Poisson):
 
     name: ClassVar[str] = "negbin"
     passes: ClassVar[Passes] = LOGIT
+    remedy: ClassVar[str] = " Leave out theta to estimate the dispersion."
 
     theta: float | None = None
     log_mean: float = 0.0
@@ -79,6 +80,14 @@ class NegativeBinomial(Poisson):
         """Return the family with another theta in methods without one."""
         return replace(self, given=theta)
 
+    def known(self) -> tuple["NegativeBinomial", FloatArray]:
+        """Return the family with a known theta, that of methods without one, and its value."""
+        return NegativeBinomial(self.size), np.array([self.size])
+
+    def of_jumps(self) -> dict[str, Any]:
+        """Return what loops that update theta need of the rows and of its prior."""
+        return {"counts": self.counts, "log_prior": (self.log_mean, self.log_sd)}
+
     def for_rows(
         self, y: FloatArray, weights: FloatArray | None, offset: FloatArray | None
     ) -> "NegativeBinomial":
@@ -97,7 +106,7 @@ class NegativeBinomial(Poisson):
         ends = (self.log_mean - REACH * self.log_sd, self.log_mean + REACH * self.log_sd)
         found = float(np.exp(minimize_scalar(loss, bounds=ends, method="bounded").x))
         pairs, times = np.unique(np.stack([w * y, w]), axis=1, return_counts=True)
-        return replace(self, given=found, counts=np.vstack([pairs, times]))
+        return replace(self, given=found, counts=np.array([*pairs, times], dtype=float))
 
     def log_prior(self, t: Any) -> tuple[Any, Any, float]:
         """Return the log prior density of log theta at `t`, its slope and minus its second derivative."""

@@ -33,6 +33,15 @@ class ParticleLoop:
         centres: NDArray[np.int32],
         log_factor: FloatArray,
     ) -> None: ...
+    def weigh(
+        self,
+        rng: np.random.Generator,
+        k: NDArray[np.int32],
+        centres: NDArray[np.int32],
+        sigma2: FloatArray,
+        delta2: FloatArray,
+        out: FloatArray,
+    ) -> None: ...
     def set_priors(self, a_y: float, b_y: float, a_beta: float, b_beta: float) -> None: ...
     def see(
         self,

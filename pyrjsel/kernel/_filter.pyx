@@ -17,7 +17,7 @@ columns are equal up to rounding.
 """
 
 cimport cython
-from libc.math cimport fmax, fmin, lgamma, log, sqrt
+from libc.math cimport INFINITY, exp, fmax, fmin, lgamma, log, sqrt
 
 import numpy as np
 
@@ -36,6 +36,7 @@ cdef enum:                      # moves of the filter
     DEATH = 2
 
 cdef double LOG_2PI = 1.8378770664093453
+cdef double LOG_2 = 0.6931471805599453
 # Shares of rejuvenation moves that are births and deaths; the others are shifts.
 BIRTH_SHARE = DEATH_SHARE = 0.3
 cdef double SHARE = BIRTH_SHARE
@@ -70,6 +71,7 @@ cdef class ParticleLoop:
     cdef double* half           # (ld) v
     cdef double* row            # (ld) scratch
     cdef double* unit           # (ld) scratch
+    cdef double* score          # (ld + 1) scratch
     # The data at a row, set by `see`.
     cdef object seen
     cdef int t, ld_gram
@@ -82,7 +84,7 @@ cdef class ParticleLoop:
                  bint draw_noise, bint draw_coef, double move_fraction, bint literal, int fixed=1):
         cdef int[::1] index = np.arange(most + fixed, dtype=np.int32)
         cdef double[:, ::1] factor = np.zeros((most + fixed, most + fixed))
-        cdef double[:, ::1] scratch = np.zeros((3, most + fixed))
+        cdef double[:, ::1] scratch = np.zeros((4, most + fixed + 1))
         self.arrays = (index, factor, scratch)
         self.mean, self.log_mean, self.most = mean_kernels, log(mean_kernels), most
         self.fixed, self.ld = fixed, most + fixed
@@ -91,9 +93,13 @@ cdef class ParticleLoop:
         self.c, self.literal = move_fraction, literal
         self.index, self.factor = &index[0], &factor[0, 0]
         self.half, self.row, self.unit = &scratch[0, 0], &scratch[1, 0], &scratch[2, 0]
+        self.score = &scratch[3, 0]
 
     def propose(self, rng, int t, int[::1] k, int[:, ::1] centres, double[::1] log_factor):
-        """Move each particle from t - 1 to t rows, in place.
+        """Move each particle, in place, before the data of the newest row are seen.
+
+        With the weights of the paper that is its move from t - 1 to t rows. With exact ones it is a birth or
+        death, if any, among the rows before, which leaves the prior of sets invariant: :meth:`weigh` follows.
 
         Parameters
         ----------
@@ -103,13 +109,35 @@ cdef class ParticleLoop:
         k : int32 array (N,)
         centres : int32 array (N, most)
         log_factor : float64 array (N,)
-            Written: the log of the weight but for the ratio of marginal likelihoods.
+            Written: the log of the weight but for the ratio of marginal likelihoods, 0 of exact ones.
         """
         cdef bitgen_t* bits = bitgen_of(rng)
         cdef Py_ssize_t i
         with rng.bit_generator.lock, nogil:
             for i in range(k.shape[0]):
-                log_factor[i] = self.move(bits, t, &k[i], &centres[i, 0])
+                log_factor[i] = 0.0
+                if self.literal:
+                    log_factor[i] = self.literal_move(bits, t, &k[i], &centres[i, 0])
+                elif self.c > 0.0:
+                    self.step(bits, t - 1, &k[i], &centres[i, 0])
+
+    def weigh(self, rng, int[::1] k, int[:, ::1] centres, const double[::1] sigma2, const double[::1] delta2,
+              double[::1] out):
+        """Let each particle take the newest row as a centre, or not, in place; its column must be there.
+
+        Parameters
+        ----------
+        rng : numpy.random.Generator
+        k, centres, sigma2, delta2 : arrays
+            Of the particles, as in `FilterState`.
+        out : float64 array (N,)
+            Written: the log of the weight times the marginal likelihood of the rows before.
+        """
+        cdef bitgen_t* bits = bitgen_of(rng)
+        cdef Py_ssize_t i
+        with rng.bit_generator.lock, nogil:
+            for i in range(k.shape[0]):
+                out[i] = self.adapt(bits, &k[i], &centres[i, 0], sigma2[i], delta2[i])
 
     def set_priors(self, double a_y, double b_y, double a_beta, double b_beta):
         """Change the inverse gamma priors of sigma^2 and delta^2."""
@@ -190,25 +218,45 @@ cdef class ParticleLoop:
         """Chance that a set of k centres loses one."""
         return self.c * fmin(1.0, k / self.mean)
 
-    cdef double move(self, bitgen_t* bits, int t, int* size, int* centres) noexcept nogil:
-        """Move a set, and return the log of its weight without the marginal likelihoods.
+    cdef double adapt(self, bitgen_t* bits, int* size, int* centres, double sigma2,
+                      double delta2) noexcept nogil:
+        """Let a set take the newest row in, or not, and return the log of what the data say of the choices.
 
-        The newest row becomes a centre with the chance that it has under the prior given the others, which is
-        Lambda / (Lambda + t - k). Otherwise there is a zero, birth or death move among the rows before it,
-        and the prior of sets of these, at t - 1 rows, is invariant under it. Relative to that prior the one
-        at t rows is Lambda / t where the newest row has been added, and (t - k) / t where it has not; the
-        weight is this over the chance of having added it, or not.
+        From a set U' of k centres among the t - 1 rows before, the next one is U', or U' with the newest row,
+        or that in place of one of the centres. Backwards, a set with the newest row comes from the set
+        without it with probability 1/2, and from each of the t - k sets with another row in its place with
+        probability 1/2 / (t - k), where there are any. With s_t(k) = p(k) / C(t, k), the joint probability of
+        the next set U and the way back, relative to that of U', is the ratio of the marginal likelihoods
+        times s_t(k) / s_{t-1}(k) = (t - k) / t if U = U', s_t(k + 1) / s_{t-1}(k) / 2 = Lambda / (2 t) for an
+        additional centre, and s_t(k) / s_{t-1}(k) / (2 (t - k)) = 1 / (2 t) in place of a centre. The next
+        set is drawn in proportion to these, so that the weight is their sum, whatever is drawn.
         """
-        cdef int k = size[0]
-        cdef double stay = (t - k) / (self.mean + t - k) if k < self.most else 1.0
-        if self.literal:
-            return self.literal_move(bits, t, size, centres)
-        if random_standard_uniform(bits) >= stay:
-            centres[k] = t - 1
+        cdef int k = size[0], d = k + self.fixed, slot = self.slot[self.t - 1], i, chosen = 0
+        cdef double base, top, total = 0.0, u
+        cdef double* score = self.score
+        self.take(k, centres)
+        base = self.factorise(d, sigma2, delta2)
+        score[0] = log(self.t - k)
+        score[1] = self.log_mean - (LOG_2 if k + 1 < self.t else 0.0)
+        score[1] = score[1] + self.change(d, 0, slot, sigma2, delta2) if k < self.most else -INFINITY
+        top = fmax(score[0], score[1])
+        for i in range(k):
+            score[2 + i] = self.change(d, self.fixed + i, slot, sigma2, delta2) - LOG_2
+            top = fmax(top, score[2 + i])
+        for i in range(k + 2):
+            score[i] = exp(score[i] - top)
+            total += score[i]
+        u = random_standard_uniform(bits) * total
+        while chosen < k + 1 and u >= score[chosen]:
+            u -= score[chosen]
+            chosen += 1
+        if chosen > 1:
+            remove(centres, k, chosen - 2)
+            k -= 1
+        if chosen > 0:
+            centres[k] = self.t - 1
             size[0] = k + 1
-            return log((self.mean + t - k) / t)
-        self.step(bits, t - 1, size, centres)
-        return log((t - size[0]) / (t * stay))
+        return base + top + log(total / self.t)
 
     cdef double literal_move(self, bitgen_t* bits, int t, int* size, int* centres) noexcept nogil:
         """The move of the paper, where the newest row is like the others, and the weight that it prints."""

@@ -111,7 +111,8 @@ class KernelRegression:
     ----------
     J. Vermaak, S. J. Godsill and A. Doucet (2003), Sequential Bayesian kernel regression, Advances in Neural
     Information Processing Systems 16. Here its importance weights are corrected, and k may be 0. A new row
-    becomes a centre with its prior probability; births of the paper take any row.
+    is added to the centres or replaces one of them with probabilities that depend on its response; births of
+    the paper take any row, whatever the response.
 
     Examples
     --------
@@ -424,7 +425,8 @@ class KernelRegression:
 
         A sequential Monte Carlo sampler passes through powers of the likelihood [1]_, from a start
         distribution to the posterior, with the moves of ``fit(sampler="mcmc")``. It is more accurate than the
-        filter's one pass over the rows, whose log evidence can be low by one or two.
+        filter's one pass over the rows, whose log evidence can be low by several units, see
+        :attr:`KernelResults.log_evidence`.
 
         Parameters
         ----------

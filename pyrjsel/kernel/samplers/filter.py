@@ -84,7 +84,7 @@ class FilterRunner:
         columns.see_row()
         increment = np.empty(len(self.log_weights))
         self.loop.propose(rng, row + 1, self.particles.k, self.particles.centres, increment)
-        columns.ensure(self.particles.held())
+        columns.ensure(np.append(self.particles.held(), np.int32(row)))
         self._weigh(increment)
         weights = self._normalise(increment, row)
         path["mean_k"][row] = weights @ self.particles.k
@@ -112,12 +112,16 @@ class FilterRunner:
         return self.rng.integers(t, size=size, dtype=np.int32)
 
     def _weigh(self, increment: FloatArray) -> None:
-        """Add the log ratio of the marginal likelihoods after and before the row and the move."""
-        columns = self.columns
+        """Add what the row says of each particle, which may take it as a centre."""
+        columns, literal = self.columns, self.settings.importance == "paper"
         self.loop.see(columns.slot[: columns.t], columns.gram, columns.moments, columns.yy)
         increment -= self.particles.log_marginal
         for part in self.particles.chunks():
-            self.loop.log_marginals(part.k, part.centres, part.sigma2, part.delta2, part.log_marginal)
+            given = part.k, part.centres, part.sigma2, part.delta2
+            if literal:
+                self.loop.log_marginals(*given, part.log_marginal)
+            else:
+                self.loop.weigh(self.rng, *given, part.log_marginal)
         increment += self.particles.log_marginal
 
     def _normalise(self, increment: FloatArray, row: int) -> FloatArray:

@@ -316,7 +316,7 @@ class Selection(OverSpace):
         ----------
         <sampler>
             ``"auto"`` enumerates up to 2**20 feasible models. For larger spaces it uses ``"collapsed"``; for
-            logistic and Poisson models ``"rjmcmc"`` if a short pilot run, the same for every seed, finds that
+            other than linear models ``"rjmcmc"`` if a short pilot run, the same for every seed, finds that
             marginal likelihoods are hard to compute (near separation, or few rows per column); and for linear
             models ``"gibbs"`` under ``SpikeSlab`` and priors with ``scaled=False``, which ``"collapsed"``
             does not support. For linear models, ``"rjmcmc"`` and ``"population"`` also draw sigma^2 (and g,

@@ -254,6 +254,9 @@ class Regression(TermColumns):
 
     def first(self) -> tuple["Regression", FloatArray]:
         """Return the regression for starting modes of chains, and the other parameters of states."""
+        if self.family.expanded:
+            known, values = self.family.known()
+            return replace(self, family=known), values
         if self.prior.mixture is None:
             return self, np.empty(0)
         log_g = self.prior.typical_log_g

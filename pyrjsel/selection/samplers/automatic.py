@@ -50,14 +50,14 @@ def sampler_of(
     """
     if not set(options) <= {item.name for item in fields(RJMCMCOptions)}:
         return "collapsed", {}
-    if regression.prior.rule is not None or regression.family.expanded:  # no reversible jumps
+    if regression.prior.rule is not None:  # reversible jumps are not available
         return "collapsed", {}
     pilot = pilot_of(regression, space)
     if pilot.acceptance < LEAST_ACCEPTED or is_crowded(pilot, regression):
         return "rjmcmc", {}
     if pilot.uneven <= UNEVEN:
         return "collapsed", {}
-    return "rjmcmc", {} if regression.nuisance.inner else {"surrogate": SURROGATE}
+    return "rjmcmc", {} if len(regression.nuisance) else {"surrogate": SURROGATE}
 
 
 def is_crowded(pilot: Pilot, regression: Regression) -> bool:

@@ -65,21 +65,58 @@ def step(settings: KernelSettings, rows: int, old: Centres, rng: np.random.Gener
 def propose(
     settings: KernelSettings, t: int, old: Centres, rng: np.random.Generator
 ) -> tuple[Centres, float]:
-    """Return a set after the move to `t` rows, and the log of its weight but for marginal likelihoods."""
+    """Return a set after the move before the data at `t` rows are seen.
+
+    Also the log of its weight but for marginal likelihoods, with the weights of the paper; otherwise 0.
+    """
     k, mean = len(old), settings.mean_kernels
-    if settings.importance == "paper":
-        new = step(settings, t, old, rng)
-        size = len(new)
-        pick = {k + 1: 1.0 / (t - k), k: 1.0, k - 1: 1.0 / max(k, 1)}[size]
-        factor = mean ** (size - k) * (t - 1.0) ** k / t**size / pick
-        return new, float(np.log(factor) + gammaln(k + 1) - gammaln(size + 1))
-    newest = mean / (mean + t - k) if k < settings.max_kernels else 0.0
-    stays = rng.random() < 1.0 - newest
-    new = step(settings, t - 1, old, rng) if stays else (*old, t - 1)
-    # Births and deaths leave the prior at t - 1 rows invariant: they are weighted as if there had been none.
-    before = new if stays else old
-    log_weight = log_set_prior(settings, t, len(new)) - log_set_prior(settings, t - 1, len(before))
-    return new, float(log_weight - np.log(1.0 - newest if stays else newest))
+    if settings.importance != "paper":
+        return (step(settings, t - 1, old, rng) if settings.blind_fraction else old), 0.0
+    new = step(settings, t, old, rng)
+    size = len(new)
+    pick = {k + 1: 1.0 / (t - k), k: 1.0, k - 1: 1.0 / max(k, 1)}[size]
+    factor = mean ** (size - k) * (t - 1.0) ** k / t**size / pick
+    return new, float(np.log(factor) + gammaln(k + 1) - gammaln(size + 1))
+
+
+def predecessors(settings: KernelSettings, t: int, new: Centres) -> dict[Centres, float]:
+    """Return the sets among `t` - 1 rows that a set among `t` comes from, with their backward chances."""
+    if t - 1 not in new:
+        return {new: 1.0}
+    rest = tuple(row for row in new if row != t - 1)
+    others = [tuple(sorted((*rest, row))) for row in range(t - 1) if row not in rest]
+    chances = {rest: 0.5 if others else 1.0}
+    return chances | dict.fromkeys(others, 0.5 / max(len(others), 1))
+
+
+def weigh(
+    settings: KernelSettings,
+    x: FloatArray,
+    y: FloatArray,
+    old: Centres,
+    sigma2: float,
+    delta2: float,
+    rng: np.random.Generator,
+) -> tuple[Centres, float]:
+    """Return a set that may hold the newest row, and the log of the weight times the marginal before.
+
+    All sets that can follow are scored by their joint density with the way back, over the prior before.
+    """
+    t, k = len(y), len(old)
+    sets = [old, (*old, t - 1)]
+    sets += [(*old[:i], *old[i + 1 :], t - 1) for i in range(k)]
+    scores = [
+        log_set_prior(settings, t, len(new))
+        - log_set_prior(settings, t - 1, k)
+        + log_marginal(settings, x, y, new, sigma2, delta2)
+        + np.log(predecessors(settings, t, new)[old])
+        if len(new) <= settings.max_kernels
+        else -np.inf
+        for new in sets
+    ]
+    total = float(logsumexp(scores))
+    below = np.cumsum(np.exp(np.array(scores) - total))
+    return sets[int(np.searchsorted(below, rng.random(), side="right"))], total
 
 
 def rejuvenate(

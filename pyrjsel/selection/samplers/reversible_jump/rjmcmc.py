@@ -8,7 +8,7 @@ import numpy as np
 
 from pyrjsel._errors import NotAvailableError
 from pyrjsel._typing import ByteArray, FloatArray, IntArray
-from pyrjsel._validate import bad_value, check_choice, check_int, listed
+from pyrjsel._validate import bad_value, check_choice, check_int
 from pyrjsel.families import Nuisance
 from pyrjsel.model_space import ModelSpace, Space, families
 from pyrjsel.model_space.starts import checked_start
@@ -21,6 +21,7 @@ from pyrjsel.selection.samplers.recording.recorder import Block, Manner
 from pyrjsel.selection.samplers.reversible_jump._gaussian_jump import GaussianJump, MixtureJump
 from pyrjsel.selection.samplers.reversible_jump._moves import MOVES
 from pyrjsel.selection.samplers.reversible_jump._rjmcmc import ReversibleJump
+from pyrjsel.selection.samplers.reversible_jump._size_jump import SizeJump
 from pyrjsel.selection.samplers.reversible_jump.proposal import entry_weights, full_model_proposal
 from pyrjsel.selection.samplers.reversible_jump.surrogate_jumps import (
     SurrogateJumps,
@@ -37,6 +38,9 @@ def make_chain(
     common = (regression.compiled, Space(space), gamma, b)
     if not isinstance(regression, GaussianRows):
         prior = regression.prior
+        if regression.family.expanded:
+            more = {**regression.family.of_jumps(), **rest}
+            return SizeJump(*common, weights=regression.row_weights, offset=regression.offset, **more)
         if prior.mixture is None:
             return ReversibleJump(*common, **rest)
         return MixtureJump(*common, mixture=prior.mixture.conditional(prior.total_weight), **rest)
@@ -129,7 +133,8 @@ class RJMCMCOptions:
         proposed jointly. No other move finds an interaction with weak main effects. None is a quarter of the
         number of interactions. Interactions of four or more variables have no block.
     surrogate : int
-        Surrogate jumps per iteration, for generalised linear models: the proposed model is the final state of
+        Surrogate jumps per iteration, for generalised linear models without unknown parameters besides
+        coefficients: the proposed model is the final state of
         a chain on an approximate posterior, and its coefficients are drawn around their mode. A jump takes as
         long as several iterations of single moves and can change many terms at once. The default is 0;
         ``sampler="auto"`` uses 1 if it chooses this sampler because the data are nearly separated.
@@ -313,14 +318,10 @@ class RJMCMC(MCMC):
         """
         if regression.prior.rule is not None:
             raise NotAvailableError(NO_DENSITY)
-        if regression.family.expanded:
-            unknown = listed(regression.family.expanded)
-            raise NotAvailableError(
-                f"Reversible jumps do not support {regression.family.name} models with an unknown {unknown}. "
-                f"Use sampler='enumerate' or 'collapsed', or give {unknown}."
+        if options.surrogate and len(self.nuisance(regression) or ()):
+            must = (
+                "0 for linear models, with mixtures of g-priors, and if a parameter such as theta is unknown"
             )
-        if options.surrogate and regression.nuisance.inner:
-            must = "0 for linear models and with mixtures of g-priors"
             raise bad_value("surrogate", must, options.surrogate)
         free = int(np.sum(space.free))
         swaps = free if space.bounded else -(-free // 4)

@@ -1,0 +1,25 @@
+from typing import Any, final
+
+import numpy as np
+
+from pyrjsel._typing import ByteArray, FloatArray
+from pyrjsel.model_space import Space
+from pyrjsel.selection.regression._problem import Problem
+from pyrjsel.selection.samplers.reversible_jump._rjmcmc import ReversibleJump
+
+@final
+class SizeJump(ReversibleJump):
+    def __init__(
+        self,
+        problem: Problem,
+        space: Space,
+        gamma: ByteArray,
+        b: FloatArray,
+        *,
+        weights: FloatArray,
+        offset: FloatArray,
+        counts: FloatArray,
+        log_prior: tuple[float, float],
+        **rest: Any,
+    ) -> None: ...
+    def draw(self, rng: np.random.Generator) -> None: ...

@@ -1,0 +1,143 @@
+"""Reversible-jump chains whose state ends with theta, the size of negative binomial counts.
+
+Given theta, the likelihood is that of a logistic regression with ``w (y + theta)`` trials and the offset
+``-log(theta)``: flips, swaps and updates of coefficients are the same as for other families. Each iteration
+begins with an update of ``t = log(theta)`` given the coefficients, by slice sampling [Neal 2003] with the
+density of (gamma, b, t) to the power of the chain's inverse temperature.
+"""
+
+cimport cython
+from libc.math cimport exp, lgamma, log
+
+import numpy as np
+
+from pyrjsel._core.random cimport (
+    bitgen_of, bitgen_t, random_standard_exponential, random_standard_uniform,
+)
+from pyrjsel.selection.regression._problem cimport Problem
+from pyrjsel.selection.samplers.reversible_jump._rjmcmc cimport ReversibleJump
+
+cdef double HALF_LOG_2PI = 0.9189385332046727418
+# Width of the first interval of a slice, and most intervals: log theta varies by a tenth to a few units, and
+# its prior bounds it.
+cdef double WIDTH = 1.0
+cdef enum:
+    MOST_STEPS = 64
+
+
+@cython.final
+cdef class SizeJump(ReversibleJump):
+    """A reversible-jump chain whose state ends with theta.
+
+    Parameters
+    ----------
+    problem : Problem
+        At any theta: only its responses, columns and prior are used.
+    space, gamma, **rest
+        As for :class:`Moves`.
+    b : float64 array (D + 2,)
+        Coefficients on the internal scale, and theta.
+    weights, offset : float64 arrays (n,)
+        Weights and offset of the rows.
+    counts : float64 array (3, m)
+        Distinct sums of counts, their numbers, and how often each pair occurs in the original rows.
+    log_prior : tuple of (float, float)
+        Mean and standard deviation of the normal prior of log theta.
+    """
+
+    cdef const double[::1] weights, start
+    cdef const double[:, ::1] counts
+    cdef double[::1] trials, moved, other
+    cdef double mean, sd, of_size
+
+    def __init__(self, Problem problem not None, space, gamma, b, *, const double[::1] weights not None,
+                 const double[::1] offset not None, const double[:, ::1] counts not None, log_prior, **rest):
+        cdef Py_ssize_t n = problem.c.n
+        if weights.shape[0] != n or offset.shape[0] != n or counts.shape[0] != 3:
+            raise ValueError("weights, offset and counts must fit the problem")
+        if not 0.0 < b[len(b) - 1] < np.inf:
+            raise ValueError("theta must be positive and finite")
+        self.n_extra = 1
+        self.weights, self.start, self.counts = weights, offset, counts
+        self.mean, self.sd = log_prior
+        self.trials, self.moved, self.other = np.empty(n), np.empty(n), np.empty(n)
+        ReversibleJump.__init__(self, problem, space, gamma, b, **rest)
+
+    cdef double without_eta(self, double theta) noexcept nogil:
+        """The terms of the log target that depend on theta alone: constants of counts, and its prior."""
+        cdef Py_ssize_t k
+        cdef double value = 0.0, size, z = (log(theta) - self.mean) / self.sd
+        for k in range(self.counts.shape[1]):
+            size = theta * self.counts[1, k]
+            if self.counts[0, k] > 0.0:
+                value += self.counts[2, k] * (lgamma(self.counts[0, k] + size) - lgamma(size)
+                                              - lgamma(self.counts[0, k] + 1.0))
+        return value - 0.5 * z * z - log(self.sd) - HALF_LOG_2PI
+
+    cdef int refresh(self) noexcept nogil:
+        """Recompute everything from the state, trials and offset first."""
+        cdef Py_ssize_t i
+        cdef double theta = self.b[self.p.n_columns], t = log(theta)
+        for i in range(self.p.n):
+            self.trials[i] = self.p.wy[i] + self.weights[i] * theta
+            self.moved[i] = self.start[i] - t
+        self.own.w = &self.trials[0]
+        self.own.offset = &self.moved[0]
+        self.of_size = self.without_eta(theta)
+        return ReversibleJump.refresh(self)
+
+    cdef double log_target(self) noexcept nogil:
+        return ReversibleJump.log_target(self) + self.of_size
+
+    cdef double height(self, double t, double now) noexcept nogil:
+        """Log-likelihood and log prior at log theta `t`, to the power of the chain; `now` is that of eta."""
+        cdef Py_ssize_t i
+        cdef double theta = exp(t)
+        for i in range(self.p.n):
+            self.other[i] = self.p.wy[i] + self.weights[i] * theta
+        # The first column is constant.
+        return self.t * (self.p.shifted(self.p.n, self.eta, self.p.columns, now - t, self.p.wy,
+                                        &self.other[0], self.eta_new) + self.without_eta(theta))
+
+    cdef void draw_size(self, bitgen_t* rng) noexcept nogil:
+        """Update theta given the coefficients, without a recomputation."""
+        cdef double now, level, low, high, t
+        cdef int left, right
+        self.refresh()
+        now = log(self.b[self.p.n_columns])
+        level = self.t * (self.loglik + self.of_size) - random_standard_exponential(rng)
+        low = now - WIDTH * random_standard_uniform(rng)
+        high = low + WIDTH
+        left = <int> (MOST_STEPS * random_standard_uniform(rng))
+        right = MOST_STEPS - 1 - left
+        while left > 0 and self.height(low, now) > level:
+            low -= WIDTH
+            left -= 1
+        while right > 0 and self.height(high, now) > level:
+            high += WIDTH
+            right -= 1
+        while True:
+            t = low + (high - low) * random_standard_uniform(rng)
+            if self.height(t, now) > level or t == now:
+                break
+            if t < now:
+                low = t
+            else:
+                high = t
+        self.b[self.p.n_columns] = exp(t)
+
+    cdef void iterate(self, bitgen_t* rng) noexcept nogil:
+        self.draw_size(rng)
+        ReversibleJump.iterate(self, rng)
+
+    def log_density(self):
+        """Return log-likelihood plus log prior of log theta, log coefficient prior, log model prior."""
+        loglik, log_prior, log_model = ReversibleJump.log_density(self)
+        return loglik + self.of_size, log_prior, log_model
+
+    def draw(self, rng):
+        """Update theta once, at the chain's temperature."""
+        cdef bitgen_t* bits = bitgen_of(rng)
+        with rng.bit_generator.lock, nogil:
+            self.draw_size(bits)
+            self.refresh()
