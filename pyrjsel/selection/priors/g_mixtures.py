@@ -320,8 +320,13 @@ class HyperG(Mixture):
         super().__post_init__()
         self._check(self.a)
 
+    def _unit(self, n: float) -> float:
+        """Return the unit of g."""
+        return 1.0
+
     def _log_density(self, t: Numbers, n: float, d: int) -> Numbers:
-        return np.log(0.5 * self.a - 1.0) - 0.5 * self.a * np.logaddexp(0.0, t) + t
+        scaled = t - np.log(self._unit(n))
+        return np.log(0.5 * self.a - 1.0) - 0.5 * self.a * np.logaddexp(0.0, scaled) + scaled
 
     @property
     def tail(self) -> float:
@@ -329,11 +334,11 @@ class HyperG(Mixture):
         return 0.5 * self.a - 1.0
 
     def _conditional(self, n: float) -> tuple[float, float, float]:
-        return 0.5 * self.a - 1.0, 0.5 * self.a, 1.0
+        return 0.5 * self.a - 1.0, 0.5 * self.a, self._unit(n)
 
 
 @dataclass(frozen=True, repr=False)
-class HyperGN(Mixture):
+class HyperGN(HyperG):
     """The hyper-g/n prior, ``p(g) = (a - 2) / (2 n) (1 + g / n)^(-a / 2)``.
 
     The hyper-g prior on g / n with the number of rows n; consistent also if the null model is true [1]_.
@@ -357,23 +362,8 @@ class HyperGN(Mixture):
     HyperGN(a=3)
     """
 
-    a: float = 3.0
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        self._check(self.a)
-
-    def _log_density(self, t: Numbers, n: float, d: int) -> Numbers:
-        scaled = t - np.log(n)
-        return np.log(0.5 * self.a - 1.0) - 0.5 * self.a * np.logaddexp(0.0, scaled) + scaled
-
-    @property
-    def tail(self) -> float:
-        """Power of 1 / g with which the density of log g decreases."""
-        return 0.5 * self.a - 1.0
-
-    def _conditional(self, n: float) -> tuple[float, float, float]:
-        return 0.5 * self.a - 1.0, 0.5 * self.a, n
+    def _unit(self, n: float) -> float:
+        return n
 
 
 @dataclass(frozen=True, repr=False)
