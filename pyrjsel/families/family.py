@@ -30,6 +30,8 @@ class Family(ABC):
         Start of the message about separation: what the data do if the likelihood has no maximum.
     events : bool
         Whether responses are events out of trials, and may be labels of two levels.
+    remedy : str
+        End of the message about overdispersion, with a space before it: a model for such responses.
     error_name : str
         Name of the error that :meth:`error` computes.
     """
@@ -39,6 +41,7 @@ class Family(ABC):
     passes: ClassVar[Passes]
     apart: ClassVar[str]
     events: ClassVar[bool] = False
+    remedy: ClassVar[str] = ""
     error_name: ClassVar[str] = "rmse"
 
     @property

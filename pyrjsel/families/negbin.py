@@ -47,6 +47,7 @@ class NegativeBinomial(Poisson):
 
     name: ClassVar[str] = "negbin"
     passes: ClassVar[Passes] = LOGIT
+    remedy: ClassVar[str] = " Leave out theta to estimate the dispersion."
 
     theta: float | None = None
     log_mean: float = 0.0

@@ -42,11 +42,7 @@ def plot_column_densities(
 ) -> Any:
     """Plot densities of the coefficients of columns, with spikes at zero."""
     regression = results.model.regression
-    if getattr(getattr(regression, "prior", None), "ratio", None) is not None:
-        raise NotAvailableError(
-            f"{called()} with kind='density' is for priors that exclude columns: under a spike and slab no "
-            "coefficient is 0."
-        )
+    refuse_spikes(regression, "a spike at zero has no place there")
     inclusion = np.repeat(results.posterior.inclusion, np.diff(regression.term_start))
     return plot_densities(
         list(results.coefficients.index[1:]),
@@ -57,6 +53,12 @@ def plot_column_densities(
         sort=sort,
         label=f"per {'sd' if per_sd else 'unit'} of the column",
     )
+
+
+def refuse_spikes(regression: Any, why: str) -> None:
+    """Raise :class:`NotAvailableError` for a spike and slab, under which all columns are in every model."""
+    if getattr(getattr(regression, "prior", None), "ratio", None) is not None:
+        raise NotAvailableError(f"{called()}: under a spike and slab no coefficient is 0, and {why}.")
 
 
 def plot_draws(draws: Draws, priced: bool, ax: Any) -> Any:

@@ -224,6 +224,15 @@ class Prediction:
             out[part] = logsumexp(each, axis=1) - np.log(each.shape[1])
         return out
 
+    def log_densities(self, y: FloatArray, weights: FloatArray) -> FloatArray:
+        """Return log densities (rows, m) of responses of all rows given each draw; 0 for rows of weight 0."""
+        out = np.zeros((y.size, len(self.coefficients)))
+        used = np.flatnonzero(weights > 0)
+        out[used] = self.family.log_density(
+            y[used], self._eta(used, slice(None)), weights[used], self.nuisance
+        )
+        return out
+
     def mean(self) -> pd.Series:
         """Return the posterior mean of each row's expected response; NaN for rows with missing inputs."""
         if self.means is not None:

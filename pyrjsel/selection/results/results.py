@@ -10,23 +10,33 @@ import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike
 
+from pyrjsel._called import called
 from pyrjsel._errors import ParameterError
-from pyrjsel._typing import ByteArray
+from pyrjsel._typing import ByteArray, FloatArray
 from pyrjsel._validate import bad_value, check_bool, check_choice, check_int, unknown_name
+from pyrjsel.families import Values
 from pyrjsel.report import Plot, plot_sizes, to_arviz
 from pyrjsel.results import Description, RecordedRun
 from pyrjsel.selection.protocols import SelectionModel
 from pyrjsel.selection.results.frontier import draw_frontier, frontier_table
-from pyrjsel.selection.results.plots import DRAWN, plot_column_densities, plot_columns, plot_draws
+from pyrjsel.selection.results.plots import (
+    DRAWN,
+    plot_column_densities,
+    plot_columns,
+    plot_draws,
+    refuse_spikes,
+)
 from pyrjsel.selection.results.posterior_predictive import Predictive
-from pyrjsel.selection.results.prediction import WHICH
-from pyrjsel.selection.results.sampled import arviz_groups, recorded_run
+from pyrjsel.selection.results.prediction import WHICH, Prediction, prediction_rows
+from pyrjsel.selection.results.sampled import arviz_groups, arviz_of_models, recorded_run
 from pyrjsel.selection.results.saving import KIND, SCHEMA, content_of
 from pyrjsel.selection.results.screening import screened
 from pyrjsel.selection.results.single import SingleModelResults
 from pyrjsel.selection.results.summary import describe
 from pyrjsel.storage import Plain
 
+# Most numbers of a group of log densities: almost a gigabyte.
+MOST_DENSITIES = 10**8
 # Most terms in the plots of a page: more would be unreadable.
 MOST_TERMS = 40
 
@@ -235,7 +245,7 @@ class SelectionResults(Predictive):
     def _arviz(self) -> Any:
         return arviz_groups(self.model, self.draws, self._column_names)
 
-    def to_arviz(self, *, coefficients: bool = True) -> Any:
+    def to_arviz(self, *, coefficients: bool = True, log_likelihood: bool = False) -> Any:
         """Return the draws as ArviZ's container.
 
         Parameters
@@ -244,6 +254,9 @@ class SelectionResults(Predictive):
             Whether to include the coefficients. In long runs with many columns they are kept only for every
             k-th draw (``draws.coefficients_every``), and the other variables are then restricted to the same
             draws; without coefficients they include all draws.
+        log_likelihood : bool, default False
+            Whether to include log densities of the responses given each draw, as ``arviz.loo`` and
+            ``arviz.waic`` need: one number for each row and draw.
 
         Returns
         -------
@@ -251,22 +264,28 @@ class SelectionResults(Predictive):
             ``posterior`` with ``included`` (0 or 1, by ``term``), ``size``, ``cost`` (if there are costs),
             ``coefficients`` (by ``coefficient``: the intercept, then the columns of the design; 0 for
             excluded columns) and ``sigma`` (linear models); ``sample_stats`` with ``lp``, the log posterior,
-            and ``model``, the row of ``draws.models``; ``observed_data`` with the response by ``row``, if the
-            data are available. InferenceData with ArviZ 0.x, DataTree with ArviZ 1.x or arviz-base.
+            and ``model``, the row of ``draws.models``; ``log_likelihood`` by ``row``; ``observed_data`` with
+            the response by ``row``, if the data are available. InferenceData with ArviZ 0.x, DataTree with
+            ArviZ 1.x or arviz-base.
 
         Raises
         ------
         NotAvailableError
-            After enumeration, which has no draws, or if neither ArviZ nor arviz-base is installed.
+            If neither ArviZ nor arviz-base is installed, or `log_likelihood` needs training data that are
+            missing; after enumeration of models with a spike and slab, whose draws do not tell which terms
+            are included.
         ParameterError
-            If `coefficients` is not a bool.
+            If `coefficients` or `log_likelihood` is not a bool, or log densities are asked for without
+            coefficients or are more than 10**8.
 
         Notes
         -----
         The draws of ``included`` are visits. For samplers that average conditional inclusion probabilities,
-        the estimates in :attr:`inclusion` have smaller errors than averages of these draws. A DataTree can be
-        used with ``summary`` of arviz-stats and ``plot_trace`` of arviz-plots. The last arviz-plots for
-        Python 3.11, 0.8, needs a matplotlib before 3.11, and its ``plot_trace_dist`` an older xarray too.
+        the estimates in :attr:`inclusion` have smaller errors than averages of these draws. After enumeration
+        there is one chain of 4,000 independent draws of models and coefficients, without ``sample_stats``.
+        A DataTree can be used with ``summary`` of arviz-stats and ``plot_trace`` of arviz-plots. The last
+        arviz-plots for Python 3.11, 0.8, needs a matplotlib before 3.11, and its ``plot_trace_dist`` an older
+        xarray too.
 
         Examples
         --------
@@ -278,7 +297,34 @@ class SelectionResults(Predictive):
         (4, 500)
         """
         whole = check_bool(coefficients, "coefficients")
-        return to_arviz(*arviz_groups(self.model, self.draws, self._column_names if whole else None))
+        density = self._log_densities if check_bool(log_likelihood, "log_likelihood") else None
+        if density is not None and not whole:
+            raise bad_value(
+                "coefficients", "True with log_likelihood=True, which is given them", coefficients
+            )
+        if self.posterior.draws is not None:
+            columns = self._column_names if whole else None
+            return to_arviz(*arviz_groups(self.model, self.draws, columns, density))
+        refuse_spikes(self.model.regression, "which terms a draw includes is unknown")
+        drawn, nuisance = self._coefficient_draws(None, DRAWN)
+        # They come sorted by model.
+        order = self._stream(b"arviz").permutation(len(drawn))
+        nuisance = {name: values[order] for name, values in nuisance.items()}
+        return to_arviz(*arviz_of_models(self.model, drawn[order], nuisance, self._column_names, density))
+
+    def _log_densities(self, coefficients: FloatArray, nuisance: Values) -> FloatArray:
+        """Return log densities (n, m) of the responses given draws of coefficients."""
+        x, given, index = prediction_rows(self.model, None, {"offset": None, "weights": None})
+        if len(x) * len(coefficients) > MOST_DENSITIES:
+            raise ParameterError(
+                f"The 'log_likelihood' parameter of {called()} must be False for {len(x):,} rows and "
+                f"{len(coefficients):,} draws: {MOST_DENSITIES:,} numbers at most. Thin the draws."
+            )
+        family, data = self.model.regression.family, self.model.data
+        made = Prediction(
+            x, given["offset"], index, coefficients, family, self.model.design.response, nuisance
+        )
+        return made.log_densities(np.asarray(data.y), given["weights"])
 
     # ------------------------------------------------------------------ costs and budgets
 

@@ -10,7 +10,7 @@ import numpy as np
 
 from pyrjsel._errors import NotAvailableError
 from pyrjsel._typing import FloatArray
-from pyrjsel.families import Nuisance
+from pyrjsel.families import Nuisance, Values
 from pyrjsel.model_space import chain_visits
 from pyrjsel.results import RecordedRun
 from pyrjsel.runtime import FitSettings
@@ -22,6 +22,10 @@ from pyrjsel.selection.samplers.registry import samplers_of
 from pyrjsel.selection.samplers.runs import run, warn_of
 
 Longer = TypeVar("Longer")
+
+# Dimensions and values by name, beside those of chains and draws; groups of them, and labels of dimensions.
+Variables = dict[str, tuple[list[str], Any]]
+Groups = tuple[dict[str, Variables], dict[str, Sequence[Any]]]
 
 # Recorded values that are thinned further than the draws.
 THINNED = ("coefficients", "variance")
@@ -67,33 +71,76 @@ def recorded_run(
 
 
 def arviz_groups(
-    model: SelectionModel, draws: Draws, columns: Iterable[str] | None
-) -> tuple[dict[str, dict[str, tuple[list[str], Any]]], dict[str, Sequence[Any]]]:
-    """Return the draws as groups of variables for ArviZ, with coefficients if their columns are given."""
+    model: SelectionModel,
+    draws: Draws,
+    columns: Iterable[str] | None,
+    density: Callable[[FloatArray, Values], FloatArray] | None = None,
+) -> Groups:
+    """Return the draws as groups of variables for ArviZ, with coefficients if their columns are given.
+
+    `density` returns log densities (n, m) of the responses given m draws of coefficients, if they are needed.
+    """
     kept = slice(None)
-    coords: dict[str, Sequence[Any]] = {"term": model.term_names}
     if columns is not None:
         every, count = draws.coefficients_every, draws.coefficients.shape[1]
         kept = slice(0, every * count, every)
     visited = draws.model[:, kept]
-    posterior: dict[str, tuple[list[str], Any]] = {
+    posterior: Variables = {
         "included": (["term"], draws.models.astype(np.int8)[visited]),
         "size": ([], draws.size[:, kept]),
     }
     if model._priced:
         posterior["cost"] = ([], draws.cost[:, kept])
-    if columns is not None:
-        coords["coefficient"] = list(columns)
-        posterior["coefficients"] = (["coefficient"], draws.coefficients)
-        for name, values in draws.nuisance.items():
-            if name == "variance":
-                posterior["sigma"] = ([], np.sqrt(values))
-            else:
-                posterior[name] = ([], values)
-    groups: dict[str, dict[str, tuple[list[str], Any]]] = {
-        "posterior": posterior,
-        "sample_stats": {"lp": ([], draws.log_posterior[:, kept]), "model": ([], visited)},
-    }
+    stats: Variables = {"lp": ([], draws.log_posterior[:, kept]), "model": ([], visited)}
+    groups = {"posterior": posterior, "sample_stats": stats}
+    if columns is None:
+        return _with_data(model, groups, {})
+    return _with_coefficients(model, groups, columns, draws.coefficients, draws.nuisance, density)
+
+
+def arviz_of_models(
+    model: SelectionModel,
+    coefficients: FloatArray,
+    nuisance: Values,
+    columns: Iterable[str],
+    density: Callable[[FloatArray, Values], FloatArray] | None,
+) -> Groups:
+    """Return independent draws (m, D + 1) from enumerated models as one chain, in groups for ArviZ."""
+    starts = model.regression.term_start[:-1]
+    included = np.logical_or.reduceat(coefficients != 0, starts, axis=1)[None].astype(np.int8)
+    posterior: Variables = {"included": (["term"], included), "size": ([], included.sum(axis=2))}
+    if model._priced:
+        posterior["cost"] = ([], np.asarray(model.space.cost(included[0].astype(np.uint8)))[None])
+    drawn = {name: values[None] for name, values in nuisance.items()}
+    return _with_coefficients(model, {"posterior": posterior}, columns, coefficients[None], drawn, density)
+
+
+def _with_coefficients(
+    model: SelectionModel,
+    groups: dict[str, Variables],
+    columns: Iterable[str],
+    coefficients: FloatArray,
+    nuisance: Values,
+    density: Callable[[FloatArray, Values], FloatArray] | None,
+) -> Groups:
+    """Add coefficients (chains, m, D + 1), nuisance parameters (chains, m), and log densities if needed."""
+    groups["posterior"]["coefficients"] = (["coefficient"], coefficients)
+    for name, values in nuisance.items():
+        sigma = name == "variance"
+        groups["posterior"]["sigma" if sigma else name] = ([], np.sqrt(values) if sigma else values)
+    if density is not None:
+        chains, m, width = coefficients.shape
+        flat = {name: values.reshape(-1) for name, values in nuisance.items()}
+        values = density(coefficients.reshape(-1, width), flat).T.reshape(chains, m, -1)
+        groups["log_likelihood"] = {model.design.response: (["row"], values)}
+    return _with_data(model, groups, {"coefficient": list(columns)})
+
+
+def _with_data(
+    model: SelectionModel, groups: dict[str, Variables], coords: dict[str, Sequence[Any]]
+) -> Groups:
+    """Add the response, if the data are available, and labels."""
+    coords["term"] = model.term_names
     response: FloatArray | None = getattr(model.data, "y", None)
     if response is not None:
         groups["observed_data"] = {model.design.response: (["row"], response)}

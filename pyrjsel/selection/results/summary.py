@@ -105,7 +105,7 @@ def _notes(results: PosteriorTables) -> list[str]:
     if more > 0:
         notes.append(f"The same holds for {more} more of the best models.")
     if results.dispersion is not None and results.dispersion.over:
-        notes.append(dispersion_text(results.dispersion))
+        notes.append(dispersion_text(results.dispersion, model.regression.family))
     if results._median_problem is not None:
         notes.append(results._median_problem)
     return notes + posterior.notes

@@ -38,6 +38,7 @@ def test_counts_that_are_not():
     with pytest.warns(rj.DispersionWarning, match="overdispersed.* times its 11[78] degrees") as caught:
         results = rj.poisson("wild ~ x + z", FRAME, offset="o").fit(rng=1)
     assert caught[0].filename == __file__
+    assert "negbin" in str(caught[0].message)
     fitted = smf.glm(f"wild ~ {' + '.join(results.best())}", FRAME, family=sm.families.Poisson())
     fitted = sm.GLM(fitted.endog, fitted.exog, family=sm.families.Poisson(), offset=FRAME["o"]).fit()
     assert results.dispersion.ratio == pytest.approx(fitted.pearson_chi2 / fitted.df_resid, rel=0.05)

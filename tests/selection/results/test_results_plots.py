@@ -263,8 +263,8 @@ def test_densities_and_spikes(name, request):
         x, y = ax.lines[0].get_data()
         if share[title] > 0.05:
             assert y.max() == pytest.approx(share[title])
-            # A mean of 200 draws or more has an error of 0.07 sd, and leaving out the farthest 1 % of a skewed
-            # distribution moves it by as much.
+            # A mean of 200 draws or more has an error of 0.07 sd, and leaving out the farthest 1 % of a
+            # skewed distribution moves it by as much.
             middle, sd = table.loc[title, ["mean_included", "sd_included"]]
             assert np.average(x, weights=y) == pytest.approx(middle, abs=0.3 * sd)
     plt.close("all")

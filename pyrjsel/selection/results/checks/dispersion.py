@@ -11,6 +11,7 @@ from pyrjsel._errors import DispersionWarning
 from pyrjsel._validate import beyond
 from pyrjsel._warnings import warn
 from pyrjsel.design import DesignData
+from pyrjsel.families import Family
 from pyrjsel.selection.evidence.laplace import MarginalLikelihood
 from pyrjsel.selection.posterior import Posterior
 from pyrjsel.selection.protocols import SelectionModel, SingleModel
@@ -79,16 +80,16 @@ def look_for_dispersion(
     """
     found = _dispersion(model, posterior, single)
     if found is not None and found.over:
-        warn(text(found), DispersionWarning)
+        warn(text(found, model.regression.family), DispersionWarning)
     return found
 
 
-def text(found: Dispersion) -> str:
+def text(found: Dispersion, family: Family) -> str:
     """Return the warning about overdispersed responses."""
     return (
         f"The responses are overdispersed: Pearson's chi-square of the best model is "
         f"{beyond(found.ratio, RATIO)} times its {found.df:,} degrees of freedom (p < {LEVEL:g}). Inclusion "
-        "probabilities are then too extreme and intervals too narrow."
+        f"probabilities are then too extreme and intervals too narrow.{family.remedy}"
     )
 
 
