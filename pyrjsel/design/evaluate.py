@@ -38,8 +38,6 @@ _OPERATORS: dict[type[ast.operator], Function] = {
     ast.BitXor: np.logical_xor,
 }
 _LOGIC = (ast.BitAnd, ast.BitOr, ast.BitXor)
-_SCALARS = (np.generic, int, float)
-_ARGUMENTS = (str, list, type(None))  # what functions accept besides numbers
 _COMPARISONS: dict[type[ast.cmpop], Function] = {
     ast.Eq: operator.eq,
     ast.NotEq: operator.ne,

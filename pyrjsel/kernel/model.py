@@ -63,7 +63,7 @@ class KernelRegression:
     max_kernels : int, optional
         Largest number of kernels, at most the number of rows. The default is 50.
     trend : {"constant", "linear"}
-        What the kernels are added to: an intercept, or an intercept and a linear function of all inputs, as
+        Trend to which kernels are added: an intercept, or also a linear function of all inputs, as
         kernels see them. Its coefficients have the same prior as those of the kernels. Far from all rows
         predictions are those of the trend.
     standardize : bool, default True

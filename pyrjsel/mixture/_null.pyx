@@ -144,7 +144,7 @@ cdef class Null:
         return fmax(self.scatter[j * self.p + j] - square, self.psi)
 
     cdef double added(self, int size, double log_det, double schur) noexcept nogil:
-        """What an input adds to the log density of `size` inputs."""
+        """Return the increase of the log density of `size` inputs by one more."""
         return self.table[size] - 0.5 * ((self.surplus + size + self.n + 1) * log(schur) + log_det)
 
     cdef double entering(self, int j) noexcept nogil:
@@ -352,7 +352,7 @@ cdef class Null:
         return z - pull / own
 
     cdef double change(self, int i, double step, double t) noexcept nogil:
-        """What a step of the member i adds to the log density of all inputs less t times the members'."""
+        """Return the change of the log density of all inputs, less t times the members', by a step of i."""
         cdef int at = self.place[i]
         cdef double outer = self.reach[0] + step * (
             2.0 * self.image[i] + step * self.inverse[i * self.p + i])

@@ -59,7 +59,7 @@ def run_tasks(
     make : callable
         Returns a task as ``joblib.delayed`` does, from a stand-in for `shared` and its number. The task
         returns its number and a result, which is None if the same attempt at it has been begun before: Dask
-        itself restarts what was lost with a worker, and joblib waits for ever once Dask gives up.
+        itself restarts what was lost with a worker, and joblib waits indefinitely once Dask gives up.
     tasks : int
         Number of tasks.
     workers : int
@@ -116,7 +116,7 @@ def received(sent: Any) -> Any:
 
 
 def _await_workers(workers: int, interrupted: Callable[[], bool]) -> None:
-    """Wait for as many workers as at first, but not for ever: joblib sends nothing to a single worker."""
+    """Wait for as many workers as at first, but not indefinitely: joblib sends nothing to a single worker."""
     end = time.monotonic() + PATIENCE
     while joblib.effective_n_jobs(workers) < workers and time.monotonic() < end and not interrupted():
         time.sleep(0.1)

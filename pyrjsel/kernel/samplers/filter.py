@@ -34,7 +34,7 @@ class FilterRunner:
     rng : numpy.random.Generator
         Source of randomness.
     state : FilterState, optional
-        Where to go on; by default before the first row.
+        State to resume from; by default, that before the first row.
     """
 
     def __init__(
@@ -177,7 +177,7 @@ class FilterJob:
     y : ndarray (T,)
         Rows in their order, without those of `state`.
     state : FilterState, optional
-        Where to go on, with its own random numbers.
+        State to resume from, with its own random numbers.
     """
 
     def __init__(

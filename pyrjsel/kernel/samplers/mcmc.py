@@ -237,12 +237,12 @@ class ChainRun:
         Their labels.
     fit : FitSettings
     seconds : float
-        Of work, of all chains.
+        Run time, summed over chains.
     interrupted : list of str
-        What is to be said if Ctrl-C left draws out, or a run that stops by itself ended before its figures
-        were accurate; else empty.
+        Messages about draws that Ctrl-C left out, and about an automatic run that ended before its figures
+        were accurate.
     ends : Ends or None
-        Where the chains ended, where that is known.
+        Final states of the chains; None if unknown.
     """
 
     settings: KernelSettings

@@ -83,7 +83,7 @@ class FilterRun:
     index : Index
         Labels of the rows, in the order in which the first run took them.
     order : ndarray
-        Where the rows of the fit are among those of the model, in that order.
+        Positions of the rows of the fit among those of the model, in order of the passes.
     widths : DataFrame
         Log evidence and its error, by width, on the rows of ``fit``.
     row_order : str

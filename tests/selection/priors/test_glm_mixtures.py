@@ -313,6 +313,41 @@ def test_no_posterior_of_classes_separated_completely(prior, sampler):
         rj.LogitSelection(y, x, coef_prior=prior).fit(sampler=sampler, draws=500, rng=1)
 
 
+# Integrals over g that hardly exist have large errors, which are reported too.
+@pytest.mark.filterwarnings("ignore::pyrjsel.ConvergenceWarning")
+@pytest.mark.parametrize(
+    ("prior", "said"),
+    [
+        (rj.HyperG(4), "have no posterior means or standard deviations: use"),
+        (rj.CCH(3, 1), "have no posterior standard deviations, and their means are imprecise: use"),
+        (rj.HyperGN(7), "whose means and standard deviations are imprecise: use"),
+        (rj.HyperG(7.1), None),
+        (rj.GPrior(20), None),
+    ],
+    ids=repr,
+)
+def test_moments_that_do_not_exist_are_reported(prior, said):
+    """Moments of order k exist if 1 / g has a power above (k + 1) / 2 in the tail of the density of log g.
+
+    For 12 rows of two separated classes, quadrature up to log b = 12, 20 and 38 gave means 1115, 6e4 and 5e8
+    under HyperG(3.5), and standard deviations 126, 938 and 8e4 under HyperG(4.5), 4.2527, 4.2529 and 4.2529
+    under HyperG(6).
+    """
+    y, x = separated_data(completely=True)
+    with pytest.warns(rj.SeparationWarning, match="depends strongly") as caught:
+        rj.LogitSelection(y, x, coef_prior=prior).fit(sampler="enumerate", rng=1)
+    message = str(caught.pop(rj.SeparationWarning).message)
+    assert ("coefficients of models that separate the classes completely" in message) == (said is not None)
+    assert said is None or said in message
+
+
+@pytest.mark.filterwarnings("ignore::pyrjsel.ConvergenceWarning")
+def test_classes_separated_in_part_have_moments():
+    y, x = separated_data(completely=False)
+    with pytest.warns(rj.SeparationWarning, match="coefficient prior.$"):
+        rj.LogitSelection(y, x, coef_prior=rj.HyperG(4)).fit(sampler="enumerate", rng=1)
+
+
 def test_one_separated_model_is_enough():
     """A largest one is far too improbable to be visited; a limit of sizes excludes it."""
     rng = np.random.default_rng(3)

@@ -127,18 +127,43 @@ def look_for_separation(model: SelectionModel, posterior: Posterior, single: Sin
         model.space.terms_of(posterior.packed[row]): tuple(names[j] for j in terms)
         for row, terms in found.items()
     }
-    mixture = single.regression.prior.mixture
+    mixture, models = single.regression.prior.mixture, [posterior.packed[row] for row in found]
     if mixture is not None and mixture.tail <= HEAVIEST:
-        _refuse_infinite(model, single, [posterior.packed[row] for row in found])
+        _refuse_infinite(model, single, models)
     if result:
         culprits = list(dict.fromkeys(name for terms in result.values() for name in terms))
         best = f"{len(result)} of the {some} best models" if some > 1 else "the best model"
         warn(
             f"{model.regression.family.apart} by {listed(culprits)} in {best}: maximum likelihood "
-            "estimates are infinite there, and the posterior depends strongly on the coefficient prior.",
+            "estimates are infinite there, and the posterior depends strongly on the coefficient prior."
+            + _missing_moments(model, single, models),
             SeparationWarning,
         )
     return result
+
+
+def _missing_moments(model: SelectionModel, single: MarginalLikelihood, separated: list[ByteArray]) -> str:
+    """Return a sentence on moments of coefficients that do not exist or are hard to estimate, or nothing.
+
+    Under complete separation the posterior density of log g decreases as the power ``tail - 1 / 2`` of 1 / g,
+    and moments of order k of coefficients given g increase as the power k / 2 of g. Estimates of standard
+    deviations have finite variances if the fourth moments exist.
+    """
+    regression = single.regression
+    mixture = regression.prior.mixture
+    power = np.inf if mixture is None else mixture.tail - HEAVIEST
+    if power > 2.0 or not any(separated_completely(regression, gamma) for gamma in separated):
+        return ""
+    if power <= 0.5:
+        said = "have no posterior means or standard deviations"
+    elif power <= 1.0:
+        said = "have no posterior standard deviations, and their means are imprecise"
+    else:
+        said = "have heavy-tailed posteriors, whose means and standard deviations are imprecise"
+    return (
+        f" Under {model.coef_prior!r}, coefficients of models that separate the classes completely {said}: "
+        "use another 'coef_prior', as GPrior(g) or Normal(sd), for them."
+    )
 
 
 def _refuse_infinite(model: SelectionModel, single: MarginalLikelihood, separated: list[ByteArray]) -> None:
