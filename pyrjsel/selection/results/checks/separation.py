@@ -184,8 +184,8 @@ def _refuse_infinite(model: SelectionModel, single: MarginalLikelihood, separate
             raise DataError(
                 f"The model {shown} separates the classes completely: under {model.coef_prior!r} its "
                 "marginal likelihood is infinite, and there is no posterior. Use another 'coef_prior', as "
-                "GPrior(g), Normal(sd), HyperG(a) or HyperGN(a) with a > 3, or leave out terms, or set "
-                "'max_size'."
+                "GPrior(g), Normal(sd), or HyperG(a) or HyperGN(a) with a > 3 (with a > 7 for reliable "
+                "standard deviations), or leave out terms, or set 'max_size'."
             )
 
 
