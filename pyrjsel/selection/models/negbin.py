@@ -179,9 +179,6 @@ class NegbinSelection(Selection):
             return priors
         return {**priors, "theta prior": LogNormal(self._family.log_mean, self._family.log_sd)}
 
-    def _prior_numbers(self) -> dict[str, Any]:
-        return {**super()._prior_numbers(), "theta prior": (repr(self._family), [])}
-
 
 def _family_of(theta: float | None, theta_prior: LogNormal | None) -> NegativeBinomial:
     """Return the family that a user chose."""

@@ -12,6 +12,7 @@ from scipy import special, stats
 
 import pyrjsel as rj
 from pyrjsel.__main__ import main
+from pyrjsel.selection.comparable import same_data, same_space
 
 N = 90
 FORMULA = "y ~ a + b + C(level)"
@@ -286,6 +287,18 @@ def test_many_terms():
     results = rj.NegbinSelection(y, x).fit(draws=300, burn_in=60, chains=2, rng=1)
     assert results.posterior.sampler == "collapsed"
     assert results.inclusion["posterior"].idxmax() == "x0"
+
+
+def test_models_with_other_values_or_priors_of_theta_are_not_compared(table):
+    """They have other likelihoods."""
+    of = [{"theta": 1.0}, {"theta": 2.0}, {}, {"theta_prior": rj.LogNormal(1, 1)}]
+    models = [rj.negbin(FORMULA, table, **options) for options in of]
+    for k, one in enumerate(models):
+        for other in models[k + 1 :]:
+            assert same_data(one, other) == "another family"
+    again = rj.negbin(FORMULA, table, theta_prior=rj.LogNormal(0, 2))
+    assert same_data(models[2], again) is None
+    assert same_space(models[2], again) is None
 
 
 BAD = {
