@@ -290,7 +290,34 @@ def _r2(fit: float, total: float) -> float:
 
 
 @dataclass(frozen=True, repr=False)
-class HyperG(Mixture):
+class _HyperG(Mixture):
+    """Hyper-g priors in some unit of g."""
+
+    a: float = 3.0
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        self._check(self.a)
+
+    def _unit(self, n: float) -> float:
+        """Return the unit of g."""
+        raise NotImplementedError
+
+    def _log_density(self, t: Numbers, n: float, d: int) -> Numbers:
+        scaled = t - np.log(self._unit(n))
+        return np.log(0.5 * self.a - 1.0) - 0.5 * self.a * np.logaddexp(0.0, scaled) + scaled
+
+    @property
+    def tail(self) -> float:
+        """Power of 1 / g with which the density of log g decreases."""
+        return 0.5 * self.a - 1.0
+
+    def _conditional(self, n: float) -> tuple[float, float, float]:
+        return 0.5 * self.a - 1.0, 0.5 * self.a, self._unit(n)
+
+
+@dataclass(frozen=True, repr=False)
+class HyperG(_HyperG):
     """The hyper-g prior, ``p(g) = (a - 2) / 2 (1 + g)^(-a / 2)``.
 
     The shrinkage factor g / (1 + g) has a Beta(1, a / 2 - 1) distribution [1]_.
@@ -314,31 +341,12 @@ class HyperG(Mixture):
     HyperG(a=4)
     """
 
-    a: float = 3.0
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        self._check(self.a)
-
     def _unit(self, n: float) -> float:
-        """Return the unit of g."""
         return 1.0
-
-    def _log_density(self, t: Numbers, n: float, d: int) -> Numbers:
-        scaled = t - np.log(self._unit(n))
-        return np.log(0.5 * self.a - 1.0) - 0.5 * self.a * np.logaddexp(0.0, scaled) + scaled
-
-    @property
-    def tail(self) -> float:
-        """Power of 1 / g with which the density of log g decreases."""
-        return 0.5 * self.a - 1.0
-
-    def _conditional(self, n: float) -> tuple[float, float, float]:
-        return 0.5 * self.a - 1.0, 0.5 * self.a, self._unit(n)
 
 
 @dataclass(frozen=True, repr=False)
-class HyperGN(HyperG):
+class HyperGN(_HyperG):
     """The hyper-g/n prior, ``p(g) = (a - 2) / (2 n) (1 + g / n)^(-a / 2)``.
 
     The hyper-g prior on g / n with the number of rows n; consistent also if the null model is true [1]_.
