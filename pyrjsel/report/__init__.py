@@ -1,10 +1,6 @@
 """Monte Carlo errors, tables, summaries and plots made from arrays and names; independent of any model."""
 
-from pyrjsel.report.bands import plot_band
 from pyrjsel.report.chains import to_arviz
-from pyrjsel.report.checks import plot_check, plot_checks
-from pyrjsel.report.class_plots import Ellipses, plot_calibration, plot_plane
-from pyrjsel.report.densities import plot_densities
 from pyrjsel.report.errors import (
     IndicatorStats,
     ModelStats,
@@ -13,14 +9,22 @@ from pyrjsel.report.errors import (
     model_stats,
     scalar_stats,
 )
-from pyrjsel.report.forest import plot_coefficients
-from pyrjsel.report.frontier import plot_frontier
-from pyrjsel.report.intervals import plot_intervals
-from pyrjsel.report.jointness import MEASURES, jointness_errors, jointness_table, plot_jointness
+from pyrjsel.report.jointness import MEASURES, jointness_errors, jointness_table
 from pyrjsel.report.kept import kept_table, own_copy
-from pyrjsel.report.lines import plot_lines
 from pyrjsel.report.page import Picture, Plot, as_png, budget_steps, draw_pictures, html_page
-from pyrjsel.report.plots import plot_inclusion, plot_models, plot_sizes
+from pyrjsel.report.plots.bands import plot_band
+from pyrjsel.report.plots.checks import plot_check, plot_checks
+from pyrjsel.report.plots.classes import Ellipses, plot_calibration, plot_plane
+from pyrjsel.report.plots.densities import plot_densities
+from pyrjsel.report.plots.forest import plot_coefficients
+from pyrjsel.report.plots.frontier import plot_frontier
+from pyrjsel.report.plots.intervals import plot_intervals
+from pyrjsel.report.plots.jointness import plot_jointness
+from pyrjsel.report.plots.lines import plot_lines
+from pyrjsel.report.plots.models import plot_inclusion, plot_models, plot_sizes
+from pyrjsel.report.plots.path import plot_path
+from pyrjsel.report.plots.sensitivity import plot_sensitivity
+from pyrjsel.report.plots.traces import plot_trace
 from pyrjsel.report.render import (
     Report,
     covered_caption,
@@ -29,9 +33,7 @@ from pyrjsel.report.render import (
     repr_short,
     results_html,
 )
-from pyrjsel.report.row_plots import plot_path
 from pyrjsel.report.scores import calibration_table, log_chosen, score_table
-from pyrjsel.report.sensitivity import plot_sensitivity
 from pyrjsel.report.table_checks import table_from_plain
 from pyrjsel.report.tables import (
     coefficient_table,
@@ -43,7 +45,6 @@ from pyrjsel.report.tables import (
     shown_inclusion,
     without_errors,
 )
-from pyrjsel.report.traces import plot_trace
 
 __all__ = [
     "MEASURES",

@@ -15,7 +15,7 @@ import pandas as pd
 
 from pyrjsel._errors import NotAvailableError, ParameterError
 from pyrjsel._validate import bad_value
-from pyrjsel.report._drawing import one_at_a_time, pyplot
+from pyrjsel.report.plots._drawing import one_at_a_time, pyplot
 from pyrjsel.report.render import Report
 
 if TYPE_CHECKING:

@@ -12,6 +12,8 @@ import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
 LIMITS = {".py": 500, ".pyx": 700}
+# Python modules in a folder besides `__init__`: more are a list to search, and not a place.
+CROWD, CROWD_OF_SELECTION = 25, 12
 GENERATED = re.compile(r"\.(so|pyd|o|py[co]|html|ipynb)$|\.egg-info/|__pycache__/|^(build|dist)/|_build/")
 HAND_WRITTEN_C = {"pyrjsel/_core/vecmath.c", "pyrjsel/families/binary.c", "tests/bench/floor.c"}
 
@@ -54,6 +56,16 @@ def test_no_file_is_too_long():
         if lines > LIMITS[path.suffix]:
             long[path.relative_to(ROOT).as_posix()] = lines
     assert long == {}
+
+
+def test_no_folder_is_too_full():
+    full = {}
+    for folder in [ROOT / "pyrjsel", *(ROOT / "pyrjsel").rglob("*/")]:
+        modules = {path.stem for path in folder.glob("*.py")} - {"__init__"}
+        within = folder.relative_to(ROOT).parts
+        if len(modules) > (CROWD_OF_SELECTION if "selection" in within else CROWD):
+            full["/".join(within)] = len(modules)
+    assert full == {}
 
 
 def test_comments_and_docstrings_are_no_code():

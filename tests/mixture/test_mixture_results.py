@@ -11,7 +11,7 @@ from scipy import stats
 
 import pyrjsel as rj
 from pyrjsel.mixture.results import MixtureResults
-from pyrjsel.report.traces import CHAIN_COLOURS
+from pyrjsel.report.plots.traces import CHAIN_COLOURS
 
 mpl.use("Agg")
 

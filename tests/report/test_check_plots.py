@@ -5,7 +5,7 @@ import pytest
 
 from pyrjsel._errors import ParameterError
 from pyrjsel.report import plot_check, plot_sensitivity
-from pyrjsel.report.checks import BARS, bar_edges
+from pyrjsel.report.plots.checks import BARS, bar_edges
 
 plt = pytest.importorskip("matplotlib.pyplot")
 

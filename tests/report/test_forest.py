@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 
 from pyrjsel._errors import NotAvailableError, ParameterError
-from pyrjsel.report._drawing import BLUE, GREY
-from pyrjsel.report.forest import plot_coefficients
+from pyrjsel.report.plots._drawing import BLUE, GREY
+from pyrjsel.report.plots.forest import plot_coefficients
 
 matplotlib = pytest.importorskip("matplotlib")
 plt = pytest.importorskip("matplotlib.pyplot")

@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 
 from pyrjsel._errors import NotAvailableError, ParameterError
-from pyrjsel.report._drawing import BLUE
-from pyrjsel.report.plots import plot_inclusion, plot_models
+from pyrjsel.report.plots._drawing import BLUE
+from pyrjsel.report.plots.models import plot_inclusion, plot_models
 
 matplotlib = pytest.importorskip("matplotlib")
 matplotlib.use("Agg")

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from pyrjsel._errors import DataError, NotAvailableError, ParameterError, UnknownNameError
-from pyrjsel.report.traces import CHAIN_COLOURS, MOST_POINTS, plot_trace
+from pyrjsel.report.plots.traces import CHAIN_COLOURS, MOST_POINTS, plot_trace
 
 matplotlib = pytest.importorskip("matplotlib")
 plt = pytest.importorskip("matplotlib.pyplot")

@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike
 
 from pyrjsel._typing import FloatArray
 from pyrjsel._validate import bad_value
-from pyrjsel.report._drawing import BLUE, VERMILION, curve_axes, legend_above, one_at_a_time, pyplot
+from pyrjsel.report.plots._drawing import BLUE, VERMILION, curve_axes, legend_above, one_at_a_time, pyplot
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

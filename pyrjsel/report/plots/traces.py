@@ -13,7 +13,7 @@ from pyrjsel._called import called
 from pyrjsel._errors import DataError
 from pyrjsel._typing import FloatArray
 from pyrjsel._validate import bad_value, unknown_name
-from pyrjsel.report._drawing import (
+from pyrjsel.report.plots._drawing import (
     BLUE,
     FAINT,
     HIGHEST,

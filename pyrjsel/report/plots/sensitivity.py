@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from pyrjsel._validate import bad_value, check_int
-from pyrjsel.report._drawing import BLUE, GREY, VERMILION, curve_axes, one_at_a_time, vector
+from pyrjsel.report.plots._drawing import BLUE, GREY, VERMILION, curve_axes, one_at_a_time, vector
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -11,7 +11,7 @@ from scipy.stats import gaussian_kde
 
 from pyrjsel._typing import FloatArray
 from pyrjsel._validate import bad_value
-from pyrjsel.report._drawing import (
+from pyrjsel.report.plots._drawing import (
     BLUE,
     VERMILION,
     drawable,

@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike
 
 from pyrjsel._typing import FloatArray, IntArray
 from pyrjsel._validate import bad_value
-from pyrjsel.report._drawing import (
+from pyrjsel.report.plots._drawing import (
     BLUE,
     GREY,
     HIGHEST,
@@ -22,7 +22,7 @@ from pyrjsel.report._drawing import (
     numbers,
     one_at_a_time,
 )
-from pyrjsel.report.traces import CHAIN_COLOURS
+from pyrjsel.report.plots.traces import CHAIN_COLOURS
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike
 
 from pyrjsel._typing import FloatArray
 from pyrjsel._validate import bad_value
-from pyrjsel.report._drawing import (
+from pyrjsel.report.plots._drawing import (
     BLUE,
     GREY,
     HIGHEST,

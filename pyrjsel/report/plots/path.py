@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from pyrjsel._validate import bad_value
-from pyrjsel.report._drawing import (
+from pyrjsel.report.plots._drawing import (
     BLUE,
     GREY,
     HIGHEST,

@@ -10,8 +10,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from pyrjsel._validate import bad_value
-from pyrjsel.report._drawing import HIGHEST, curve_axes, drawable, legend_above, one_at_a_time, vector
-from pyrjsel.report.traces import CHAIN_COLOURS
+from pyrjsel.report.plots._drawing import HIGHEST, curve_axes, drawable, legend_above, one_at_a_time, vector
+from pyrjsel.report.plots.traces import CHAIN_COLOURS
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

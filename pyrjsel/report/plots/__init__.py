@@ -1,0 +1,1 @@
+"""Plots of arrays and names, one kind a file."""
