@@ -376,7 +376,7 @@ def write(
     for name, table in tables.items():
         table.to_csv(folder / f"{name}.csv", index=name != "frontier")
     for picture in pictures:
-        (folder / f"{picture.heading.lower()}.png").write_bytes(picture.png)
+        (folder / f"{picture.plot.heading.lower()}.png").write_bytes(picture.png)
     (folder / "summary.txt").write_text(f"{summary}\n", encoding="utf-8")
     (folder / "report.html").write_text(page, encoding="utf-8")
 

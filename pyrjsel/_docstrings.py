@@ -1,5 +1,6 @@
 """Shared docstring text, filled into placeholders at definition time."""
 
+import textwrap
 from collections.abc import Mapping
 from types import FunctionType
 
@@ -36,7 +37,7 @@ def filled(text: str, texts: Mapping[str, str]) -> str:
             lines.append(line)
         elif texts[word[1:-1]]:
             indent = line[: len(line) - len(line.lstrip())]
-            lines += [indent + part for part in texts[word[1:-1]].split("\n")]
+            lines += textwrap.indent(texts[word[1:-1]], indent).split("\n")
     return "\n".join(lines)
 
 

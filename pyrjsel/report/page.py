@@ -122,20 +122,17 @@ class Plot:
 
 @dataclass(frozen=True)
 class Picture:
-    """A plot for a page.
+    """A plot that was drawn.
 
     Attributes
     ----------
-    heading : str
-        Heading above the plot.
-    caption : str
-        A sentence that describes the plot; also its alternative text.
+    plot : Plot
+        What it is.
     png : bytes
         The plot as a PNG file.
     """
 
-    heading: str
-    caption: str
+    plot: Plot
     png: bytes
 
 
@@ -194,7 +191,7 @@ def draw_pictures(plots: Sequence[Plot]) -> tuple[list[Picture], list[str]]:
                 missing[str(error)] = None
                 continue
             figure = np.ravel(axes)[0].figure
-            pictures.append(Picture(plot.heading, plot.caption, as_png(figure)))
+            pictures.append(Picture(plot, as_png(figure)))
             plt.close(figure)
     return pictures, list(missing)
 
@@ -318,10 +315,11 @@ def html_page(
     parts.append(f'<h2>Summary</h2><div class="report">{report.as_html()}</div>')
     for picture in pictures:
         data = base64.b64encode(picture.png).decode("ascii")
+        caption = said(picture.plot.caption)
         parts.append(
-            f"<h2>{said(picture.heading)}</h2><figure>"
-            f'<img alt="{said(picture.caption)}" src="data:image/png;base64,{data}">'
-            f"<figcaption>{said(picture.caption)}</figcaption></figure>"
+            f"<h2>{said(picture.plot.heading)}</h2><figure>"
+            f'<img alt="{caption}" src="data:image/png;base64,{data}">'
+            f"<figcaption>{caption}</figcaption></figure>"
         )
     parts.append("</main>")
     if footer:

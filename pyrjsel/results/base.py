@@ -14,7 +14,7 @@ import numpy as np
 import pandas as pd
 
 from pyrjsel._docstrings import fill_inherited
-from pyrjsel._errors import NotAvailableError
+from pyrjsel._errors import NotAvailableError, PyrjselWarning
 from pyrjsel._once import catching_warnings
 from pyrjsel._validate import bad_value, check_bool, check_file, check_int
 from pyrjsel._version import __version__
@@ -170,9 +170,14 @@ class Results(ABC, Generic[Model]):
             if frontier is not None:
                 tables.append(("The best model under each budget", frontier))
             pictures, why = draw_pictures(self._plots())
+        own = []
         for item in caught:
-            warn(str(item.message), item.category)
-        warned = [*said, *(str(item.message) for item in caught), *missing, *why, *described.notes]
+            if issubclass(item.category, PyrjselWarning):
+                own.append(str(item.message))
+                warn(own[-1], item.category)
+            else:  # of a library; says nothing about the results
+                warnings.warn_explicit(item.message, item.category, item.filename, item.lineno)
+        warned = [*said, *own, *missing, *why, *described.notes]
         page = html_page(
             title,
             Report(self.model.title, described.facts, tables),

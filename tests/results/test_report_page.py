@@ -111,6 +111,35 @@ def test_names_are_escaped(tmp_path):
     assert "<p>x &lt; y</p>" in text
 
 
+def test_warnings_are_said_and_written(priced, tmp_path, monkeypatch):
+    """Those of the package are on the page; those of libraries are said alone."""
+    frontier = type(priced)._frontier
+
+    def warns(self):
+        warnings.warn("few draws", rj.PyrjselWarning, stacklevel=1)
+        warnings.warn("an option of a library", DeprecationWarning, stacklevel=1)
+        return frontier(self)
+
+    monkeypatch.setattr(type(priced), "_frontier", warns)
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        priced.report(tmp_path / "page.html")
+    found = {str(item.message): (item.category, item.filename) for item in caught}
+    assert found["few draws"] == (rj.PyrjselWarning, __file__)
+    assert found["an option of a library"][0] is DeprecationWarning
+    text = (tmp_path / "page.html").read_text(encoding="utf-8")
+    assert "<li>few draws</li>" in text
+    assert "an option of a library" not in text
+
+
+def test_titles(priced, tmp_path):
+    text = page_of(priced, tmp_path)
+    assert "<title>Logistic model selection: low ~ lwt + smoke + strong + ht</title>" in text
+    assert "<title>Births</title>" in page_of(priced, tmp_path, title="Births")
+    bare = rj.LogitSelection(BIRTHS["low"], BIRTHS[["age"]]).fit(rng=1)
+    assert "<title>Logistic model selection</title>" in page_of(bare, tmp_path)
+
+
 def test_budgets_are_those_of_the_frontier(priced, tmp_path):
     text = page_of(priced, tmp_path)
     steps = json.loads(re.search(r'id="steps">(.*?)</script>', text).group(1))

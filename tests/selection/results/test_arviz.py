@@ -139,17 +139,22 @@ def test_errors(results, monkeypatch):
         results.to_arviz()
 
 
+# Of the linear model: sigma^2 / w is the variance of a row.
+WEIGHTS = 1.0 + np.arange(189) % 3
+
+
 @pytest.mark.parametrize(
     ("kind", "formula", "density"),
     [
         ("logit", "low ~ age + lwt + smoke", lambda y, eta, s: stats.bernoulli(expit(eta)).logpmf(y)),
         ("poisson", "ftv ~ age + lwt + smoke", lambda y, eta, s: stats.poisson(np.exp(eta)).logpmf(y)),
-        ("linear", "bwt ~ age + lwt + smoke", lambda y, eta, s: stats.norm(eta, s).logpdf(y)),
+        ("linear", "bwt ~ age + lwt + smoke", lambda y, eta, s: stats.norm(eta, s / np.sqrt(WEIGHTS)).logpdf(y)),
     ],
 )
 def test_log_densities_of_responses(births, kind, formula, density):
-    data = births.assign(o=0.1 * (births["age"] > 20))
-    found = fit(getattr(rj, kind)(formula, data, offset="o"), draws=40).to_arviz(log_likelihood=True)
+    data = births.assign(o=0.1 * (births["age"] > 20), w=WEIGHTS)
+    given = {"offset": "o"} | ({"weights": "w"} if kind == "linear" else {})
+    found = fit(getattr(rj, kind)(formula, data, **given), draws=40).to_arviz(log_likelihood=True)
     response = formula.partition(" ")[0]
     values = found["log_likelihood"][response]
     assert values.dims == ("chain", "draw", "row")
