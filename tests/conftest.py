@@ -1,6 +1,11 @@
 """The strict harness: tests leave no trace in global states, and can send what they define to workers."""
 
 import os
+
+# Tests run side by side: more threads of BLAS would wait for one another. Before numpy is imported.
+os.environ["OMP_NUM_THREADS"] = "1"
+os.environ["OPENBLAS_NUM_THREADS"] = "1"
+
 import random
 import signal
 import sys

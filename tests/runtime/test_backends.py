@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 from joblib.externals.loky import get_reusable_executor
 from joblib.parallel import get_active_backend
-from threadpoolctl import threadpool_info
+from threadpoolctl import threadpool_info, threadpool_limits
 from turns import by_turns
 
 import pyrjsel as rj
@@ -156,9 +156,9 @@ def look(chains=4, size=10, seed=3, **options):
 
 @pytest.mark.parametrize("backend", BACKENDS)
 def test_chains_have_one_blas_thread_each(backends, backend):
-    """Workers that were given two; OpenBLAS of this process may have been given one from the start."""
+    """This process and workers had two before."""
     more = {"inner_max_num_threads": 2} if backend == "loky" else {}
-    with backends(backend, **more):
+    with backends(backend, **more), threadpool_limits(2, user_api="blas"):
         outcome = look()[1]
         assert {frozenset(result["blas"]) for result in outcome.results} == {frozenset({1})}
         away = {result["place"] for result in outcome.results} - {os.getpid()}
