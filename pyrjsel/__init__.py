@@ -40,6 +40,7 @@ from pyrjsel.patterns import (
     split_cauchy_ppf,
     split_gaussian,
 )
+from pyrjsel.results import pool
 from pyrjsel.selection import (
     AIC,
     BIC,
@@ -141,6 +142,7 @@ __all__ = [
     "negbin",
     "pattern_logit",
     "poisson",
+    "pool",
     "probit",
     "split_cauchy",
     "split_cauchy_cdf",

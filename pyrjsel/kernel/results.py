@@ -115,7 +115,7 @@ class KernelResults(KernelTables):
         run, model = self.run, self.model
         if isinstance(run, FilterRun):
             raise NotAvailableError(
-                "The filter has no draws that 'extend' could add to: it takes more rows, by 'update'."
+                "The filter has no chains to extend or to pool: it takes more rows, by 'update'."
             )
         settings, index = run.settings, run.index
         return RecordedRun(

@@ -4,6 +4,7 @@ from pyrjsel.results.base import Description, Results
 from pyrjsel.results.classes import true_classes
 from pyrjsel.results.facts import Facts, chain_facts, class_fact, row_facts, size_fact
 from pyrjsel.results.model_space import TABLE_ROWS, ModelSpaceResults, stuck_notes
+from pyrjsel.results.pooled import pool
 from pyrjsel.results.protocols import FittedModel, ModelOverSpace, ModelPosterior
 from pyrjsel.results.sampled import RecordedRun, SampledResults
 from pyrjsel.results.saved import (
@@ -32,6 +33,7 @@ __all__ = [
     "model_prior_from_plain",
     "options_from_plain",
     "pairs_from_plain",
+    "pool",
     "row_facts",
     "size_fact",
     "stuck_notes",

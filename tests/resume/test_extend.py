@@ -281,7 +281,7 @@ def test_extensions_have_checkpoints(monkeypatch, wanted, name, tmp_path):
 
 def test_results_without_chains():
     model = fits.make_models()["linear"]
-    with pytest.raises(rj.NotAvailableError, match="Enumeration has no draws"):
+    with pytest.raises(rj.NotAvailableError, match="Enumeration has no chains"):
         model.fit(sampler="enumerate", rng=1).extend(10)
     with pytest.raises(rj.NotAvailableError, match="it takes more rows, by 'update'"):
         fits.fit("kernel smc").extend(10)

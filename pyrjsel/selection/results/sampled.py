@@ -47,7 +47,7 @@ def recorded_run(
     """
     found = posterior.draws
     if found is None:
-        raise NotAvailableError("Enumeration has no draws that 'extend' could add to: it has all models.")
+        raise NotAvailableError("Enumeration has no chains to extend or to pool: it has all models.")
 
     sampler = samplers_of(model.regression)[posterior.sampler]
     nuisance = sampler.nuisance(model.regression)

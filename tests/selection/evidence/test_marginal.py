@@ -242,6 +242,7 @@ def test_integrals_are_unbiased_and_their_errors_safe(kit, name, pairs):
     assert 0.7 < variance.mean() / ratio.var(ddof=1) < 8.0
 
 
+@pytest.mark.statistical
 def test_errors_are_honest_where_directions_matter(kit):
     """Seven columns and 64 pairs, as in a fit: a margin of 5 standard deviations of a variance's estimate."""
     case = kit.case([*"abcd", "f3"], n=60, seed=3, coef_prior=GPrior("4n"), signal=0.6)

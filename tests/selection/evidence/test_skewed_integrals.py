@@ -134,7 +134,7 @@ def test_separated_models_against_quadrature(name):
 
 @pytest.mark.parametrize(
     "weak_prior",
-    [GPrior("4n"), Normal(10.0), pytest.param(Normal(100.0), marks=pytest.mark.statistical)],
+    [GPrior("4n"), *(pytest.param(Normal(sd), marks=pytest.mark.statistical) for sd in (10.0, 100.0))],
     ids=str,
 )
 def test_rare_dummies_against_a_long_estimate(weak_prior):
@@ -162,7 +162,7 @@ def test_easy_models_cost_one_proposal(kit):
         assert found.largest < 0.05
 
 
-@pytest.mark.parametrize("pairs", [64, 256])
+@pytest.mark.parametrize("pairs", [pytest.param(64, marks=pytest.mark.statistical), 256])
 def test_wide_models_with_even_weights_stay_at_the_mode(pairs):
     """14 columns: proposals matched to 64 pairs have errors of 10 %, draws from the mode of 0.2 %."""
     rng = np.random.default_rng(5)

@@ -200,6 +200,7 @@ def test_expected_counts(results, wards):
         assert np.all(stats.poisson.cdf(k - 1, mu).mean(axis=1) < p + 1e-12)
 
 
+@pytest.mark.statistical
 def test_new_counts_fall_into_their_intervals():
     """Over 75 new data sets 90 % intervals hold 90 % of new counts, and a little more, being discrete.
 

@@ -71,6 +71,7 @@ def test_the_temperatures_do_not_matter(scenario, scheme):
     assert np.nanmax(results.inclusion["mcse"]) < 0.02
 
 
+@pytest.mark.statistical
 def test_the_normalising_constants_do_not_matter(monkeypatch):
     """Any positive weights of the temperatures leave chain 0 as it is."""
 
@@ -171,7 +172,7 @@ def test_the_printed_scheme_is_biased():
 
 @pytest.mark.parametrize(
     ("temperatures", "scenario"),
-    by_turns(["exact", "fixed"], [SCENARIOS[0], SCENARIOS[3]]),
+    every(2, by_turns(["exact", "fixed"], [SCENARIOS[0], SCENARIOS[3]])),
     ids=str,
 )
 def test_exchanges_are_tuned(scenario, temperatures):
