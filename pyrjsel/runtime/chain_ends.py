@@ -143,7 +143,7 @@ def known_ends(ends: Ends | None) -> Ends:
     """
     if ends is None:
         raise NotAvailableError(
-            "These results cannot be extended or pooled: a chain was lost with its worker, or the results come "
-            "from a file written before chain states were saved. Fit again with more draws."
+            "These results cannot be extended or pooled: a chain was lost with its worker, or the file was "
+            "written before chain states were saved. Fit again with more draws."
         )
     return ends
