@@ -74,6 +74,7 @@ def pool(results: Sequence[Sampled]) -> Sampled:
             raise ParameterError(
                 "The 'results' parameter of pool must be runs of one model that differ in their random "
                 f"numbers alone. results[0] and results[{at}] differ in {listed(differ)}."
+                + (" Make them equal with 'extend'." if run.draws != first.draws else "")
             )
     chains = [
         replace(chain, recorded={**held, **chain.recorded})

@@ -10,6 +10,8 @@ import pytest
 from turns import every
 
 import pyrjsel as rj
+from pyrjsel.runtime.settings import Anew
+from pyrjsel.selection.samplers.recording import recorder
 
 _spec = importlib.util.spec_from_file_location("pool_fits", Path(__file__).parent / "fits.py")
 fits = importlib.util.module_from_spec(_spec)
@@ -96,6 +98,31 @@ def test_pooled_errors_are_smaller():
     np.testing.assert_allclose(pooled.inclusion["posterior"], middle, rtol=1e-12)
 
 
+def test_chains_may_start_anywhere():
+    parts = [run("logit rjmcmc", 0, 2), run("logit rjmcmc", 2, 2, start=["x1", "x2"])]
+    assert rj.pool(parts).draws.model.shape == (4, 500)
+
+
+def test_runs_that_ended_by_themselves(monkeypatch):
+    """They are pooled as they are: without further rounds, and with the coefficients that they kept."""
+    monkeypatch.setattr(recorder, "MOST_COEFFICIENT_BYTES", 60_000)
+    parts = [
+        fits.fit("logit rjmcmc", rng=seed, draws="auto", max_draws=800, mcse=1e-4, chains=2)
+        for seed in (1, 2)
+    ]
+    assert {part.draws.coefficients_every for part in parts} == {2}
+    for part in parts:  # as if audits had begun them anew
+        starts = np.zeros((2, 7), dtype=np.uint8)
+        part.settings = replace(part.settings, anew=Anew(starts[:1], starts))
+    pooled = rj.pool(parts)
+    assert pooled.draws.coefficients_every == 2
+    for name in ("coefficients", "log_posterior"):
+        both = np.concatenate([getattr(part.draws, name) for part in parts])
+        np.testing.assert_array_equal(getattr(pooled.draws, name), both)
+    assert pooled.settings.accuracy is None
+    assert pooled.settings.anew is None
+
+
 def test_a_run_that_was_interrupted():
     parts = [run("logit rjmcmc", first, 2) for first in (0, 2)]
     parts[1].posterior.ends = replace(parts[1].posterior.ends, complete=False)
@@ -113,7 +140,10 @@ def test_bad_input():
         ([parts["one"], parts["one"]], "different random numbers. Got one chain twice"),
         ([parts["one"], run("logit rjmcmc", 0, 3)], "Got one chain twice"),
         ([parts["one"], parts["poisson"]], r"results\[0\] and results\[1\] differ in model, data,.*sampler"),
-        ([parts["one"], run("logit rjmcmc", 2, 2, draws=501)], r"differ in draws \(500; 501\)\."),
+        (
+            [parts["one"], run("logit rjmcmc", 2, 2, draws=501)],
+            r"differ in draws \(500; 501\)\. Make them equal with 'extend'",
+        ),
         (
             [parts["one"], run("logit rjmcmc", 2, 2, burn_in=9, thin=2)],
             r"burn_in \(100; 9\), thin \(1; 2\)",
