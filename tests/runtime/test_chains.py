@@ -54,12 +54,18 @@ class WalkRunner:
         return {"draws": self.draws, "blocks": self.blocks, "completed": completed, "blas": blas}
 
 
+@pytest.fixture(scope="module", autouse=True)
+def loky_ends():
+    """Put away loky's workers."""
+    yield
+    get_reusable_executor().shutdown(wait=True)
+
+
 @pytest.fixture
 def loky():
-    """Processes as workers, put away afterwards."""
+    """Processes as workers, those of the test before."""
     with joblib.parallel_config(backend="loky"):
         yield
-    get_reusable_executor().shutdown(wait=True)
 
 
 def draws_of(outcome):
