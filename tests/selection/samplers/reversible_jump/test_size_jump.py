@@ -151,5 +151,5 @@ def test_an_interrupted_chain_goes_on_to_the_same_draws(case):
 @pytest.mark.parametrize("theta", [0.0, -1.0, np.inf, np.nan])
 def test_theta_must_be_positive(case, theta):
     gamma, b, _ = a_state(case)
-    with pytest.raises(ValueError, match="theta must be positive"):
+    with pytest.raises(ValueError, match="the size must be positive"):
         loop_of(case, gamma, b, theta)
