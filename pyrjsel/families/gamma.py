@@ -1,7 +1,7 @@
 """The gamma family with the log link."""
 
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import ClassVar, Self
 
 import numpy as np
 from scipy.special import digamma, gammainc, gammaincinv, gammaln, logsumexp, polygamma, xlogy
@@ -90,12 +90,22 @@ class Gamma(Sized):
                 raise DataError(f"The 'weights' must be non-negative. Got {weights.min():g}.")
             if not np.any(weights > 0):
                 raise DataError("The 'weights' must have a positive value. Got only zeros.")
-            y = y[weights > 0]
-        if self.value is None and y.min() == y.max():
+
+    def for_rows(self, y: FloatArray, weights: FloatArray | None, offset: FloatArray | None) -> Self:
+        """Return the family with the most probable shape in the model without terms, unless it is known.
+
+        Raises
+        ------
+        DataError
+            If the shape is unknown and all responses are equal: its estimates grow without limit.
+        """
+        used = y if weights is None else y[weights > 0]
+        if self.value is None and used.min() == used.max():
             raise DataError(
-                f"The response {response!r} must have two different values for an estimate of its shape; "
-                f"or give 'shape'. Got only {y[0]:g}."
+                "The response must have two different values for an estimate of its shape; "
+                f"or give 'shape'. Got only {used[0]:g}."
             )
+        return super().for_rows(y, weights, offset)
 
     def mean(self, eta: FloatArray) -> FloatArray:
         """Return the expected response at linear predictor `eta`, of the same shape."""
@@ -202,7 +212,7 @@ class Gamma(Sized):
 def mixture_quantile(means: FloatArray, shape: FloatArray, p: float) -> FloatArray:
     """Return quantiles (rows,) of mixtures of gamma distributions of equal weight.
 
-    `means` (rows, m) and shapes (m,) of the components. To 1e-9 of the logarithm.
+    `means` (rows, m) and shapes (m,) of the components. To 1e-6 of the logarithm.
     """
     step = max(1, AT_ONCE // means.shape[1])
     parts = [_quantiles(means[at : at + step], shape, p) for at in range(0, len(means), step)]
@@ -220,6 +230,6 @@ def _quantiles(means: FloatArray, shape: FloatArray, p: float) -> FloatArray:
         return gammainc(shape, z).mean(axis=1) - p, slope.mean(axis=1)
 
     each = np.log(np.clip(means * (gammaincinv(shape, p) / shape), LEAST, ENDLESS))
-    found = np.exp(increasing_root(excess, each.mean(axis=1), each.min(axis=1), each.max(axis=1), 1e-9))
+    found = np.exp(increasing_root(excess, each.mean(axis=1), each.min(axis=1), each.max(axis=1), 1e-6))
     # Components with infinite means have no mass below any number.
     return np.where(np.mean(means < ENDLESS, axis=1) <= p, np.inf, found)

@@ -27,7 +27,7 @@ def increasing_root(
         low, high = np.where(value < 0, x, low), np.where(value < 0, high, x)
         with np.errstate(divide="ignore", invalid="ignore"):
             new = x - value / slope
-        new = np.where((new > low) & (new < high), new, 0.5 * (low + high))
+        new = np.where((new >= low) & (new <= high), new, 0.5 * (low + high))
         moved = np.max(np.abs(new - x), initial=0.0)
         x = new
         if moved <= tolerance:

@@ -179,13 +179,13 @@ def test_quantiles_of_mixtures(p):
     means = np.exp(rng.normal(0, 1, (6, 30)) + np.array([-9, -2, 0, 2, 5, 9])[:, None])
     found = mixture_quantile(means, shape, p)
     for row, x in zip(means, found, strict=True):
-        # Logarithms of quantiles to 1e-9, times densities of logarithms below 1.
-        assert stats.gamma.cdf(x, shape, scale=row / shape).mean() == pytest.approx(p, abs=2e-9)
+        # Logarithms of quantiles to 1e-6, times densities of logarithms below 1.
+        assert stats.gamma.cdf(x, shape, scale=row / shape).mean() == pytest.approx(p, abs=1e-6)
     assert mixture_quantile(np.full((1, 30), np.inf), shape, p)[0] == np.inf
     ends = Gamma().interval(means, 0.05, {"shape": shape})
     np.testing.assert_array_equal(ends[:, 1], mixture_quantile(means, shape, 0.975))
     # One component alone, and one whose lower quantiles round to 0.
     one = mixture_quantile(np.array([[3.0]]), np.array([1.4]), p)
-    assert one[0] == pytest.approx(stats.gamma.ppf(p, 1.4, scale=3 / 1.4), rel=1e-8)
+    assert one[0] == pytest.approx(stats.gamma.ppf(p, 1.4, scale=3 / 1.4), rel=1e-6)
     assert mixture_quantile(np.array([[3.0]]), np.array([1e-4]), 0.025)[0] < 1e-290
     assert mixture_quantile(np.empty((0, 4)), np.ones(4), p).shape == (0,)

@@ -339,7 +339,7 @@ def test_bad_counts_are_errors(table, change, message):
 
 
 def test_surrogate_jumps_need_a_known_theta(unknown):
-    with pytest.raises(rj.ParameterError, match=r"'surrogate' .* theta is unknown"):
+    with pytest.raises(rj.ParameterError, match=r"'surrogate' .* if theta or shape is unknown"):
         unknown.fit(sampler="rjmcmc", surrogate=1)
 
 
