@@ -32,12 +32,13 @@ from sklearn.utils.validation import _check_sample_weight, check_is_fitted, vali
 
 from pyrjsel._errors import ParameterError
 from pyrjsel._typing import FloatArray
-from pyrjsel._validate import bad_value, check_real, unmasked
+from pyrjsel._validate import bad_value, check_choice, check_real, unmasked
 from pyrjsel.design import as_pandas
 from pyrjsel.mixture import MixtureClassifier, MixtureResults
 from pyrjsel.model_space import ModelPrior
 from pyrjsel.runtime import AUTO, MCSE
-from pyrjsel.selection import LinearSelection, LogitSelection, SelectionResults
+from pyrjsel.selection import SelectionResults
+from pyrjsel.selection.models.registry import MODELS
 
 __all__ = ["MixtureSelectionClassifier", "SelectionClassifier", "SelectionRegressor", "SelectionSelector"]
 
@@ -97,11 +98,13 @@ class _Estimator(BaseEstimator):
 class _Selection(_Estimator):
     """Base class of classifier and regressor."""
 
-    _make: ClassVar[type[LinearSelection] | type[LogitSelection]]
+    # Short names of models, the default first.
+    _families: ClassVar[tuple[str, ...]]
 
     def __init__(
         self,
         *,
+        family: str | None = None,
         coef_prior: Any = None,
         model_prior: ModelPrior | None = None,
         costs: Mapping[str, float] | pd.Series | None = None,
@@ -117,6 +120,7 @@ class _Selection(_Estimator):
         random_state: int | np.random.RandomState | np.random.Generator | None = None,
         n_jobs: int | None = None,
     ) -> None:
+        self.family = family
         self.coef_prior = coef_prior
         self.model_prior = model_prior
         self.costs = costs
@@ -134,6 +138,8 @@ class _Selection(_Estimator):
 
     def _fit(self, X: pd.DataFrame, y: FloatArray, sample_weight: ArrayLike | None) -> None:
         """Fit the model of checked columns and response."""
+        family = self._families[0] if self.family is None else self.family
+        check_choice(family, "family", self._families)
         if sample_weight is not None:
             sample_weight = _check_sample_weight(
                 unmasked(sample_weight), X, dtype=np.float64, ensure_non_negative=True
@@ -141,7 +147,7 @@ class _Selection(_Estimator):
         name = "y"
         while name in X.columns:
             name += "_"
-        model = self._make(
+        model = MODELS[family](
             pd.Series(y, index=X.index, name=name),
             X,
             weights=sample_weight,
@@ -163,10 +169,12 @@ class _Selection(_Estimator):
 
 
 class SelectionClassifier(ClassifierMixin, _Selection):
-    """Bayesian variable selection in a logistic regression, for two classes.
+    """Bayesian variable selection in a logistic regression or one with another link, for two classes.
 
     Parameters
     ----------
+    family : {"logit", "probit", "cloglog"}, optional
+        The model; None is "logit".
     coef_prior, model_prior, costs, budget, always, max_size : optional
         Priors and constraints, as for :class:`pyrjsel.LogitSelection`.
     which : {"bma", "hpm", "mpm"}
@@ -207,7 +215,7 @@ class SelectionClassifier(ClassifierMixin, _Selection):
            [0.8 , 0.2 ]])
     """
 
-    _make = LogitSelection
+    _families = ("logit", "probit", "cloglog")
 
     def __sklearn_tags__(self) -> Tags:
         """Return scikit-learn's tags: two classes."""
@@ -304,10 +312,12 @@ class SelectionClassifier(ClassifierMixin, _Selection):
 
 
 class SelectionRegressor(RegressorMixin, _Selection):
-    """Bayesian variable selection in a linear regression.
+    """Bayesian variable selection in a linear regression, or one of counts or of positive responses.
 
     Parameters
     ----------
+    family : {"linear", "poisson", "negbin", "gamma"}, optional
+        The model; None is "linear". A theta or shape is estimated.
     coef_prior, model_prior, costs, budget, always, max_size : optional
         Priors and constraints, as for :class:`pyrjsel.LinearSelection`.
     which : {"bma", "hpm", "mpm"}
@@ -345,7 +355,7 @@ class SelectionRegressor(RegressorMixin, _Selection):
     0.98
     """
 
-    _make = LinearSelection
+    _families = ("linear", "poisson", "negbin", "gamma")
 
     def fit(self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
         """Fit the model.
@@ -357,8 +367,9 @@ class SelectionRegressor(RegressorMixin, _Selection):
         y : array_like, shape (n,)
             Response.
         sample_weight : array_like, shape (n,), optional
-            Precisions, as in weighted least squares: the error variance of a row is sigma^2 over its weight.
-            A row of weight 2 is not two rows.
+            Precisions in a linear regression, as in weighted least squares: the error variance of a row is
+            sigma^2 over its weight, and a row of weight 2 is not two rows. In others, numbers of responses of
+            which each is the mean.
 
         Returns
         -------
@@ -370,7 +381,7 @@ class SelectionRegressor(RegressorMixin, _Selection):
         ParameterError
             If a parameter is invalid.
         DataError
-            If the data cannot be used.
+            If the data cannot be used: counts that are none, or positive responses of 0 or less, too.
         """
         X, y = self._checked(X, y, y_numeric=True)
         self._fit(X, y.astype(np.float64), sample_weight)

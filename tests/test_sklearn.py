@@ -97,6 +97,36 @@ def test_the_regressor_is_the_linear_model(births):
     assert not hasattr(found, "feature_names_in_")
 
 
+@pytest.mark.parametrize(
+    ("estimator", "family", "response"),
+    [
+        (SelectionClassifier, "probit", "low"),
+        (SelectionRegressor, "poisson", "ftv"),
+        (SelectionRegressor, "negbin", "ftv"),
+        (SelectionRegressor, "gamma", "bwt"),
+    ],
+)
+@pytest.mark.filterwarnings("ignore::pyrjsel.DispersionWarning")
+def test_families(births, estimator, family, response):
+    """They are the models of the same names."""
+    X, y, weights = births[["age", "lwt", "smoke"]], births[response], np.ones(len(births))
+    found = estimator(family=family, random_state=1).fit(X, y, sample_weight=weights)
+    expected = getattr(rj, family)(f"{response} ~ age + lwt + smoke", births).fit(rng=1, progress=False)
+    pd.testing.assert_frame_equal(found.results_.inclusion, expected.inclusion, check_exact=True)
+    if estimator is SelectionRegressor:
+        np.testing.assert_array_equal(found.predict(X), expected.predict())
+
+
+def test_families_of_other_responses_are_errors(births):
+    X = births[["age", "lwt"]]
+    with pytest.raises(rj.ParameterError, match=r"'family' .* 'linear', 'poisson', 'negbin', 'gamma'"):
+        SelectionRegressor(family="logit").fit(X, births["bwt"])
+    with pytest.raises(rj.ParameterError, match=r"'family' .* 'logit', 'probit', 'cloglog'"):
+        SelectionClassifier(family="gamma").fit(X, births["low"])
+    with pytest.raises(rj.DataError, match="must be above 0"):
+        SelectionRegressor(family="gamma").fit(X, births["ftv"])
+
+
 def test_the_selector_keeps_columns_with_their_names(births):
     X, y = births[["age", "lwt", "race", "smoke", "ui"]], births["bwt"]
     selector = SelectionSelector(SelectionRegressor(random_state=1), threshold=0.4)

@@ -2,11 +2,13 @@
 
 from pyrjsel.families.binomial import Binomial
 from pyrjsel.families.family import Family
+from pyrjsel.families.gamma import Gamma
 from pyrjsel.families.gaussian import Gaussian
 from pyrjsel.families.links import Cloglog, Probit
 from pyrjsel.families.negbin import NegativeBinomial
 from pyrjsel.families.nuisance import NONE, Nuisance, Values
 from pyrjsel.families.poisson import Poisson
+from pyrjsel.families.sized import Sized
 from pyrjsel.families.statistics import Statistic
 
 __all__ = [
@@ -14,11 +16,13 @@ __all__ = [
     "Binomial",
     "Cloglog",
     "Family",
+    "Gamma",
     "Gaussian",
     "NegativeBinomial",
     "Nuisance",
     "Poisson",
     "Probit",
+    "Sized",
     "Statistic",
     "Values",
 ]

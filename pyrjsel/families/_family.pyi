@@ -8,6 +8,7 @@ class Passes:
 
 LOGIT: Final[Passes]
 LOG: Final[Passes]
+POSITIVE: Final[Passes]
 NORMAL: Final[Passes]
 
 def log_likelihoods(

@@ -33,8 +33,44 @@ cdef Passes passes(shift_t shift, working_t working, bint quadratic=False):
     return made
 
 
+cdef enum:
+    AT_ONCE = 256
+
+
+cdef double positive_shift(Py_ssize_t n, const double* eta, const double* x, double delta, const double* wy,
+                           const double* w, double* out) noexcept nogil:
+    """``-w eta - wy exp(-eta)``: Poisson counts w of weight wy at minus the linear predictor."""
+    # Passes may read and write eta alone in place: the direction is another array, times 0.
+    cdef Py_ssize_t i
+    cdef double value
+    for i in range(n):
+        out[i] = -(eta[i] + delta * x[i])
+    value = poisson_shift(n, out, w, 0.0, w, wy, out)
+    for i in range(n):
+        out[i] = -out[i]
+    return value
+
+
+cdef double positive_working(Py_ssize_t n, const double* eta, const double* wy, const double* w,
+                             double* residual, double* weight) noexcept nogil:
+    # Passes do not work in place.
+    cdef double minus[AT_ONCE]
+    cdef double value = 0.0
+    cdef Py_ssize_t first = 0, i, m
+    while first < n:
+        m = min(<Py_ssize_t> AT_ONCE, n - first)
+        for i in range(m):
+            minus[i] = -eta[first + i]
+        value += poisson_working(m, minus, w + first, wy + first, residual + first, weight + first)
+        for i in range(first, first + m):
+            residual[i] = -residual[i]
+        first += m
+    return value
+
+
 LOGIT = passes(logit_shift, logit_working)
 LOG = passes(poisson_shift, poisson_working)
+POSITIVE = passes(positive_shift, positive_working)
 NORMAL = passes(normal_shift, normal_working, True)
 
 

@@ -11,10 +11,8 @@ from pyrjsel._typing import FloatArray
 from pyrjsel.families._family import NORMAL, Passes
 from pyrjsel.families.family import Family
 from pyrjsel.families.nuisance import Nuisance, Values
+from pyrjsel.families.quantiles import increasing_root
 from pyrjsel.families.statistics import Statistic, average, deviation, largest, skewness, smallest
-
-# Newton steps for a quantile of a mixture of normal distributions, with bisection as a safeguard.
-MOST_STEPS = 60
 
 
 @dataclass(frozen=True)
@@ -134,7 +132,7 @@ def mixture_quantile(
     """Return quantiles (rows,) of mixtures of m normal distributions with `means` (rows, m).
 
     `scale` is (m,), or (rows, m) if it differs between rows; `weights` (m,) sum to one, and are equal by
-    default. Newton's method inside a bracket that narrows at every step, to 1e-9 of the largest `scale`.
+    default. To 1e-9 of the largest `scale`.
     """
     if weights is None:
         weights = np.full(means.shape[1], 1.0 / means.shape[1])
@@ -143,17 +141,11 @@ def mixture_quantile(
     low, high = each.min(axis=1), each.max(axis=1)
     middle = means @ weights
     spread = np.sqrt((means - middle[:, None]) ** 2 @ weights + scale**2 @ weights)
-    x = np.clip(middle + z * spread, low, high)
-    for _ in range(MOST_STEPS):
+
+    def excess(x: FloatArray) -> tuple[FloatArray, FloatArray]:
         away = (x[:, None] - means) / scale
-        excess = ndtr(away) @ weights - p
         slope = (np.exp(-0.5 * away**2) / scale) @ weights / np.sqrt(2.0 * np.pi)
-        low, high = np.where(excess < 0, x, low), np.where(excess < 0, high, x)
-        with np.errstate(divide="ignore", invalid="ignore"):
-            new = x - excess / slope
-        new = np.where((new > low) & (new < high), new, 0.5 * (low + high))
-        moved = np.max(np.abs(new - x), initial=0.0)
-        x = new
-        if moved <= 1e-9 * scale.max():
-            break
-    return np.asarray(x)
+        return ndtr(away) @ weights - p, slope
+
+    start = np.clip(middle + z * spread, low, high)
+    return increasing_root(excess, start, low, high, 1e-9 * float(scale.max()))

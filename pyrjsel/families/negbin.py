@@ -1,28 +1,24 @@
 """The negative binomial family with the log link."""
 
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
-from scipy.optimize import minimize_scalar
 from scipy.special import betainc, betaln, digamma, gammaincinv, gammaln, log_expit, polygamma, xlogy
 
 from pyrjsel._core._vecmath import logit_score
 from pyrjsel._typing import FloatArray
-from pyrjsel._validate import check_real
-from pyrjsel.families._family import LOGIT, Passes, log_likelihoods
-from pyrjsel.families.nuisance import NONE, Nuisance, Values
+from pyrjsel.families._family import LOGIT, Passes
+from pyrjsel.families.nuisance import Values
 from pyrjsel.families.poisson import ENDLESS, Poisson
+from pyrjsel.families.sized import Sized
 
-# Log theta is looked for this far from its prior mean, in prior standard deviations.
-REACH = 8.0
-HALF_LOG_2PI = 0.5 * float(np.log(2.0 * np.pi))
 # Distribution functions are evaluated for at most this many components at a time.
 AT_ONCE = 2**21
 
 
 @dataclass(frozen=True)
-class NegativeBinomial(Poisson):
+class NegativeBinomial(Sized, Poisson):
     """Counts with variance ``mu + mu^2 / theta``, log link.
 
     With ``eta' = eta - log(theta)``, the log-likelihood of a row is
@@ -33,136 +29,53 @@ class NegativeBinomial(Poisson):
     is the form for compiled passes. The response of weight w is the mean of w counts, whose sum has the size
     w theta.
 
-    Attributes
-    ----------
-    theta : float or None
-        The known size; None if it is estimated.
-    log_mean, log_sd : float
-        Mean and standard deviation of the normal prior of the logarithm of an unknown theta.
-    given : float or None
-        The theta of methods without one: `theta`, or the most probable one in the model without terms.
-    counts : ndarray (3, m) or None
-        The distinct pairs of a sum of counts and its number, and how often each occurs, if theta is unknown.
+    The size is theta; `table` has the distinct pairs of a sum of counts and its number of counts, and how
+    often each occurs.
     """
 
     name: ClassVar[str] = "negbin"
+    parameter: ClassVar[str] = "theta"
     passes: ClassVar[Passes] = LOGIT
+    share: ClassVar[float] = 1.0
     remedy: ClassVar[str] = " Leave out theta to estimate the dispersion."
 
-    theta: float | None = None
-    log_mean: float = 0.0
-    log_sd: float = 2.0
-    given: float | None = field(default=None, compare=False)
-    counts: FloatArray | None = field(default=None, compare=False, repr=False)
-
-    def __post_init__(self) -> None:
-        if self.theta is not None:
-            check_real(self.theta, "theta", low=0, open_low=True)
-            object.__setattr__(self, "given", float(self.theta))
-
-    @property
-    def nuisance(self) -> Nuisance:
-        """Theta, unless it is known."""
-        return Nuisance(("theta",)) if self.theta is None else NONE
-
-    @property
-    def expanded(self) -> tuple[str, ...]:
-        """The same."""
-        return self.nuisance.names
-
-    @property
-    def size(self) -> float:
-        """The theta of methods without one."""
-        assert self.given is not None
-        return self.given
-
-    def at(self, theta: float) -> "NegativeBinomial":
-        """Return the family with another theta in methods without one."""
-        return replace(self, given=theta)
-
-    def known(self) -> tuple["NegativeBinomial", FloatArray]:
-        """Return the family with a known theta, that of methods without one, and its value."""
-        return NegativeBinomial(self.size), np.array([self.size])
-
-    def of_jumps(self) -> dict[str, Any]:
-        """Return what loops that update theta need of the rows and of its prior."""
-        return {"counts": self.counts, "log_prior": (self.log_mean, self.log_sd)}
-
-    def for_rows(
-        self, y: FloatArray, weights: FloatArray | None, offset: FloatArray | None
-    ) -> "NegativeBinomial":
-        """Return the family with the most probable theta in the model without terms, unless it is known."""
-        if self.theta is not None:
-            return self
-        w = np.ones(y.size) if weights is None else weights
-        used = w > 0
-        y, w, known = y[used], w[used], np.zeros(y.size)[used] if offset is None else offset[used]
-
-        def loss(t: float) -> float:
-            family = self.at(float(np.exp(t)))
-            eta = family.null_intercept(y, w, known) + known
-            return -float(family.log_density(y, eta[:, None], w, {}).sum()) - self.log_prior(t)[0]
-
-        ends = (self.log_mean - REACH * self.log_sd, self.log_mean + REACH * self.log_sd)
-        found = float(np.exp(minimize_scalar(loss, bounds=ends, method="bounded").x))
+    @classmethod
+    def summarise(cls, y: FloatArray, w: FloatArray) -> FloatArray:
+        """Return sums of counts, numbers of counts, and how often each pair occurs."""
         pairs, times = np.unique(np.stack([w * y, w]), axis=1, return_counts=True)
-        return replace(self, given=found, counts=np.array([*pairs, times], dtype=float))
+        return np.array([*pairs, times], dtype=float)
 
-    def log_prior(self, t: Any) -> tuple[Any, Any, float]:
-        """Return the log prior density of log theta at `t`, its slope and minus its second derivative."""
-        z, curve = (t - self.log_mean) / self.log_sd, 1.0 / self.log_sd**2
-        return -0.5 * z * z - np.log(self.log_sd) - HALF_LOG_2PI, -z / self.log_sd, curve
+    def gammas(self) -> tuple[FloatArray, tuple[float, float]]:
+        """Return the ratios of gamma functions, and the factorials."""
+        assert self.table is not None
+        sums, number, times = self.table[:, self.table[0] > 0]
+        above, below = np.stack([sums, number, times]), np.stack([0.0 * sums, number, -times])
+        # A numerator and its denominator, by turns, whose logarithms nearly cancel.
+        mixed = np.stack([above, below], axis=2).reshape(3, -1)
+        return np.ascontiguousarray(mixed), (0.0, -float(times @ gammaln(sums + 1.0)))
 
-    def joint(
-        self, y: FloatArray, w: FloatArray, eta: FloatArray, t: float
-    ) -> tuple[float, FloatArray, FloatArray, float, float, FloatArray]:
-        """Return the log-likelihood with all constants, and derivatives in eta and in ``t = log(theta)``.
+    def expand(
+        self, y: FloatArray, w: FloatArray, away: FloatArray, size: float
+    ) -> tuple[float, FloatArray, FloatArray, float, FloatArray]:
+        """Return the expansion in eta and in weights of the passes; see :meth:`Sized.expand`."""
+        value, residual, weight = logit_score(away, w * y, w * (y + size))
+        expected = size * (w * y - residual) / (y + size)  # theta times the share of mu in mu + theta
+        return value, residual, weight, size * float(w @ np.logaddexp(0.0, away)), expected
 
-        The first and minus the second in eta (n,), the same in t, and minus the mixed ones (n,). Rows may be
-        combined ones.
-        """
-        theta, away = float(np.exp(t)), eta - t
-        value, residual, weight = logit_score(away, w * y, w * (y + theta))
-        expected = theta * (w * y - residual) / (y + theta)  # theta times the share of mu in mu + theta
-        rest = theta * float(w @ np.logaddexp(0.0, away))
-        slope, curve = self._slopes(theta)
-        return (
-            value + float(self._constant(np.array([theta]))[0]),
-            residual,
-            weight,
-            slope - float(residual.sum()) - rest,
-            float(weight.sum()) - 2.0 * float(expected.sum()) + rest - curve,
-            expected - weight,
-        )
-
-    def joint_values(self, y: FloatArray, w: FloatArray, eta: FloatArray, t: FloatArray) -> FloatArray:
-        """Return log-likelihoods with all constants, plus log prior densities of t (m,), at eta (m, n)."""
-        theta, wy = np.exp(t), w * y
-        away = np.ascontiguousarray(eta - t[:, None])
-        found = log_likelihoods(self.passes, away, wy, wy, w, theta)
-        return np.asarray(found + self._constant(theta) + self.log_prior(t)[0])
-
-    def _constant(self, theta: FloatArray) -> FloatArray:
+    def constant(self, theta: FloatArray) -> FloatArray:
         """Return the terms of the log-likelihood without eta, for sizes `theta` (m,)."""
-        assert self.counts is not None
-        sums, number, times = self.counts
+        assert self.table is not None
+        sums, number, times = self.table
         return times @ log_rising(number[:, None] * theta, sums[:, None]) - times @ gammaln(sums + 1.0)
 
-    def _slopes(self, theta: float) -> tuple[float, float]:
+    def slopes(self, theta: float) -> tuple[float, float]:
         """Return the first and the second derivative of these terms in log theta."""
-        assert self.counts is not None
-        sums, number, times = self.counts
+        assert self.table is not None
+        sums, number, times = self.table
         size = theta * number
         slope = size * (digamma(sums + size) - digamma(size))
         bend = size**2 * (polygamma(1, sums + size) - polygamma(1, size))
         return float(times @ slope), float(times @ (slope + bend))
-
-    def rows(
-        self, y: FloatArray, weights: FloatArray | None, offset: FloatArray
-    ) -> tuple[FloatArray, FloatArray | None, FloatArray]:
-        """Return successes, trials and offset of the equivalent logistic regression."""
-        w = np.ones(y.size) if weights is None else weights
-        return w * y, w * (y + self.size), offset - np.log(self.size)
 
     def curvature(self, mean: FloatArray) -> FloatArray:
         """Return the expected information on eta, where the mean is `mean`."""
@@ -178,10 +91,6 @@ class NegativeBinomial(Poisson):
 
     def _share(self, mean: FloatArray) -> FloatArray:
         return np.asarray(1.0 / (1.0 + mean / self.size))
-
-    def tells_dispersion(self, weights: FloatArray) -> bool:
-        """Return whether theta is known: an unknown one fits the dispersion."""
-        return self.theta is not None
 
     def excess(self, mean: FloatArray) -> FloatArray:
         """Return the variance of a squared standardised residual minus 2, for an observation of weight 1."""
@@ -200,7 +109,7 @@ class NegativeBinomial(Poisson):
 
         If theta is unknown, it is that of Poisson counts, the supremum over theta, with all constants.
         """
-        if self.theta is None:
+        if self.value is None:
             w = np.ones(y.size) if weights is None else weights
             used = w > 0
             return super().saturated(y, weights) + Poisson().log_constant(y[used], w[used])
@@ -214,7 +123,7 @@ class NegativeBinomial(Poisson):
 
     def interval(self, means: FloatArray, alpha: float, nuisance: Values) -> FloatArray:
         """Return the smallest counts whose cumulative probability reaches alpha/2 and 1 - alpha/2."""
-        theta = self._thetas(nuisance, means.shape[1])
+        theta = self.sizes(nuisance, means.shape[1])
         ends = [mixture_quantile(means, theta, p) for p in (alpha / 2, 1 - alpha / 2)]
         return np.column_stack(ends)
 
@@ -226,27 +135,22 @@ class NegativeBinomial(Poisson):
         rng: np.random.Generator,
     ) -> FloatArray:
         """Draw counts, or means of as many counts as the weights say; inf where the mean is."""
-        size = weights[:, None] * self._thetas(nuisance, mean.shape[1])
+        size = weights[:, None] * self.sizes(nuisance, mean.shape[1])
         return super().simulate(mean * (rng.standard_gamma(size) / size), weights, nuisance, rng)
 
     def log_density(
         self, y: FloatArray, eta: FloatArray, weights: FloatArray, nuisance: Values
     ) -> FloatArray:
         """Return log probabilities of the counts ``w y``; factorials of non-integers are gamma functions."""
-        theta = self._thetas(nuisance, eta.shape[1])
+        theta = self.sizes(nuisance, eta.shape[1])
         away = eta - np.log(theta)
         count, size = (weights * y)[:, None], weights[:, None] * theta
         constant = log_rising(size, count) - gammaln(count + 1.0)
         return np.asarray(constant + count * log_expit(away) + size * log_expit(-away))
 
-    def _thetas(self, nuisance: Values, draws: int) -> FloatArray:
-        """Return the theta of each draw, (draws,)."""
-        return nuisance["theta"] if "theta" in nuisance else np.full(draws, self.size)
-
     def facts(self, y: FloatArray, weights: FloatArray | None) -> list[tuple[str, str]]:
         """Return the number of events, of observations without events, and what is known of theta."""
-        known = "estimated" if self.theta is None else f"{self.theta:,.6g}"
-        return [*super().facts(y, weights), ("Theta", known)]
+        return [*super().facts(y, weights), self.size_fact()]
 
 
 def log_rising(size: FloatArray, count: FloatArray) -> FloatArray:

@@ -1,6 +1,7 @@
 """Variable selection in regression models: priors, samplers, results."""
 
 from pyrjsel.selection.models.binary import CloglogSelection, ProbitSelection, cloglog, probit
+from pyrjsel.selection.models.gamma import GammaSelection, gamma
 from pyrjsel.selection.models.glm import LogitSelection, PoissonSelection, logit, poisson
 from pyrjsel.selection.models.linear import LinearSelection, linear
 from pyrjsel.selection.models.loading import read_results
@@ -25,6 +26,7 @@ __all__ = [
     "CrossValidation",
     "EmpiricalBayes",
     "GPrior",
+    "GammaSelection",
     "HyperG",
     "HyperGN",
     "Intrinsic",
@@ -42,6 +44,7 @@ __all__ = [
     "ZellnerSiow",
     "cloglog",
     "compare_samplers",
+    "gamma",
     "linear",
     "logit",
     "negbin",

@@ -104,6 +104,17 @@ FITS = {
         ),
         ENUMERATE,
     ),
+    "negbin": (
+        births,
+        lambda d: rj.negbin("ftv ~ age + smoke + lwt", d, theta_prior=rj.LogNormal(0.5, 1.0)),
+        {**SHORT, "sampler": "rjmcmc"},
+    ),
+    "gamma": (births, lambda d: rj.gamma("lwt ~ age + smoke + ht", d, shape=20.0), ENUMERATE),
+    "gamma population": (
+        births,
+        lambda d: rj.gamma("lwt ~ age + smoke + ht", d, coef_prior=rj.Normal(1.0)),
+        {**SHORT, "sampler": "population"},
+    ),
     "linear enumerated": (
         gaps,
         lambda d: rj.linear("lwt ~ age + smoke + ht + race", d, weights="w", coef_prior=rj.ZellnerSiow()),
@@ -216,6 +227,8 @@ FITS = {
         {**SHORT, "folds": 2},
     ),
 }
+# Those that came after the files of version 2, whose layout they have.
+LATER = {"mixture labels", "negbin", "gamma", "gamma population"}
 # Those with draws, whose files have states of chains since version 2.
 DRAWN = [name for name in FITS if "draws" in FITS[name][2]]
 FUNCTIONS = {"halved": halved, "bump": bump}

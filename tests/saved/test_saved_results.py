@@ -475,9 +475,9 @@ def test_rows_in_chunks_keep_the_order_of_an_earlier_design(tmp_path):
 
 def test_there_are_files_of_every_kind():
     kinds = {k: {path.stem.replace("-", " ") for path in HERE.glob(f"version-{k}/*.rjs")} for k in (1, 2)}
-    # The layout of others is that of version 1; mixtures of labels given inputs came later.
-    assert kinds[2] == set(fits.DRAWN) - {"mixture labels"}
-    assert kinds[1] == set(fits.FITS) - set(MIXTURE)  # which could not be saved
+    # The layout of others is that of version 1.
+    assert kinds[2] == set(fits.DRAWN) - fits.LATER
+    assert kinds[1] == set(fits.FITS) - set(MIXTURE) - fits.LATER  # mixtures could not be saved
 
 
 @pytest.mark.parametrize("path", sorted(HERE.glob("version-2/*.rjs")), ids=lambda path: path.stem)

@@ -30,6 +30,8 @@ SOME = {
     "linear": {"sigma", "nuisance"},
     "kernel smc": {"widths", "path"},
     "kernel own": {"widths", "path"},
+    "negbin": {"nuisance", "audit"},
+    "gamma population": {"nuisance", "audit"},
     "mixture arrays": {"comparison"},
     "mixture labels": {"comparison"},
     **{name: {"audit"} for name in ("logit collapsed", "logit rjmcmc", "linear spikes", "linear rjmcmc")},

@@ -16,7 +16,7 @@ CASES = {
 }
 
 # A loop does not know which family or prior it has: every prior with one family, by turns.
-TURNS = ["binomial", "poisson", "probit", "negbin", "binomial", "cloglog"]
+TURNS = ["binomial", "poisson", "probit", "negbin", "binomial", "cloglog", "gamma"]
 PAIRS = [
     pytest.param(
         prior,

@@ -6,20 +6,19 @@ from typing import Any, Self
 import pandas as pd
 from numpy.typing import ArrayLike
 
-from pyrjsel._validate import bad_value, check_real
 from pyrjsel.design import TableLike
 from pyrjsel.distributions import LogNormal
 from pyrjsel.families import NegativeBinomial
 from pyrjsel.model_space import ModelPrior, check_bounds
 from pyrjsel.selection.models._docstrings import shared_text
-from pyrjsel.selection.models.base import Selection
+from pyrjsel.selection.models.sized import SizedSelection
 from pyrjsel.selection.priors.base import CoefficientPrior
 from pyrjsel.selection.priors.coefficients import GPrior
 from pyrjsel.selection.specification import Choices
 
 
 @shared_text
-class NegbinSelection(Selection):
+class NegbinSelection(SizedSelection):
     """Bayesian variable selection in a negative binomial regression with log link.
 
     Counts have the variance ``mu + mu^2 / theta`` (NB2): that of Poisson counts whose rates vary between rows
@@ -104,7 +103,7 @@ class NegbinSelection(Selection):
         offset: str | ArrayLike | None = None,
         missing: str = "drop",
     ) -> None:
-        family = _family_of(theta, theta_prior)
+        family = self._sized(theta, theta_prior)
         choices = Choices(coef_prior, model_prior, costs, budget, always, heredity, max_size, family=family)
         self._from_arrays(endog, exog, choices, {"weights": weights, "offset": offset}, missing)
 
@@ -166,31 +165,12 @@ class NegbinSelection(Selection):
         >>> rj.negbin("visits ~ age + income", people).fit(rng=1).best()
         ('age',)
         """
-        family = _family_of(theta, theta_prior)
+        family = cls._sized(theta, theta_prior)
         choices = Choices(coef_prior, model_prior, costs, budget, always, heredity, max_size, family=family)
         extras = {"weights": weights, "offset": offset}
         model = cls._from_rows(formula, data, choices, extras, missing, functions)
         check_bounds(model.space)
         return model
-
-    def _priors(self) -> dict[str, object]:
-        priors = super()._priors()
-        if not self._family.nuisance.names:
-            return priors
-        return {**priors, "theta prior": LogNormal(self._family.log_mean, self._family.log_sd)}
-
-
-def _family_of(theta: float | None, theta_prior: LogNormal | None) -> NegativeBinomial:
-    """Return the family that a user chose."""
-    prior = LogNormal(0.0, 2.0) if theta_prior is None else theta_prior
-    if not isinstance(prior, LogNormal):
-        raise bad_value("theta_prior", "None or a LogNormal", theta_prior)
-    if theta is None:
-        return NegativeBinomial(None, float(prior.w), float(prior.s))
-    check_real(theta, "theta", low=0, open_low=True)
-    if theta_prior is not None:
-        raise bad_value("theta_prior", "None if theta is known", theta_prior)
-    return NegativeBinomial(float(theta))
 
 
 # The short name.

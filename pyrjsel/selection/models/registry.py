@@ -4,6 +4,7 @@ from collections.abc import Mapping
 
 from pyrjsel.selection.models.base import Selection
 from pyrjsel.selection.models.binary import CloglogSelection, ProbitSelection
+from pyrjsel.selection.models.gamma import GammaSelection
 from pyrjsel.selection.models.glm import LogitSelection, PoissonSelection
 from pyrjsel.selection.models.linear import LinearSelection
 from pyrjsel.selection.models.negbin import NegbinSelection
@@ -16,6 +17,7 @@ MODELS: Mapping[str, type[Selection]] = {
     "cloglog": CloglogSelection,
     "poisson": PoissonSelection,
     "negbin": NegbinSelection,
+    "gamma": GammaSelection,
 }
 # By class name, as in files.
 CLASSES: Mapping[str, type[Selection]] = {model.__name__: model for model in MODELS.values()}

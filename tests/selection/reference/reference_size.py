@@ -1,4 +1,4 @@
-"""The update of theta of ``_size_jump.pyx`` in plain numpy, on the same random numbers.
+"""The update of sizes of ``_size_jump.pyx`` in plain numpy, on the same random numbers.
 
 One exponential for the level of the slice, uniform numbers for its first interval, the share of the steps to
 the left, and each point.
@@ -10,21 +10,31 @@ from scipy import stats
 WIDTH, MOST_STEPS = 1.0, 64
 
 
+# Log densities of means y of w responses at linear predictors eta and a log size t.
+LAWS = {
+    "negbin": lambda y, w, eta, t: stats.nbinom.logpmf(
+        np.round(w * y), w * np.exp(t), 1 / (1 + np.exp(eta - t))
+    ),
+    "gamma": lambda y, w, eta, t: stats.gamma.logpdf(y, w * np.exp(t), scale=np.exp(eta - t) / w),
+}
+
+
 def log_density(rows, eta, t):
-    """Log-likelihood of `rows`, a response and weights (n,), plus the log prior of ``t = log(theta)``."""
-    y, w, mean, sd = rows
-    size = w * np.exp(t)
-    value = stats.nbinom.logpmf(np.round(w * y), size, 1 / (1 + np.exp(eta - t))).sum()
-    return value + stats.norm.logpdf(t, mean, sd)
+    """Log-likelihood of `rows` plus the log prior of the log size `t`.
+
+    `rows` are the name of a law, a response and weights (n,), and mean and deviation of the prior.
+    """
+    law, y, w, mean, sd = rows
+    return LAWS[law](y, w, eta, t).sum() + stats.norm.logpdf(t, mean, sd)
 
 
-def update(rows, eta, theta, power, rng):
-    """Return the next theta."""
+def update(rows, eta, size, power, rng):
+    """Return the next size."""
 
     def height(t):
         return power * log_density(rows, eta, t)
 
-    now = np.log(theta)
+    now = np.log(size)
     level = height(now) - rng.standard_exponential()
     low = now - WIDTH * rng.random()
     high = low + WIDTH

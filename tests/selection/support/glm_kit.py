@@ -6,9 +6,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from scipy.special import expit, log_expit, log_ndtr, ndtr
-from slopes import CURVE, SCORE, THETA, entry
+from slopes import CURVE, SCORE, SHAPE, THETA, entry
 
-from pyrjsel.families import Binomial, Cloglog, NegativeBinomial, Poisson, Probit
+from pyrjsel.families import Binomial, Cloglog, Gamma, NegativeBinomial, Poisson, Probit
 from pyrjsel.model_space import BetaBinomial, ModelSpace
 from pyrjsel.selection.priors.coefficients import GPrior, Normal
 from pyrjsel.selection.regression.glm import Regression
@@ -78,6 +78,13 @@ LIKELIHOODS = {
         np.exp,
         lambda rng, w, mu: rng.poisson(w * mu) / w,
         0.3,
+    ),
+    "gamma": Likelihood(
+        Gamma(SHAPE),
+        lambda y, eta: -SHAPE * (eta - np.log(SHAPE) + y * np.exp(-eta)),
+        np.exp,
+        lambda rng, w, mu: mu * rng.gamma(w * SHAPE) / (w * SHAPE),
+        0.1,
     ),
 }
 
@@ -166,7 +173,7 @@ def make_case(
     elif likelihood.family.events:
         y = (rng.random(n) < mean).astype(float)
     else:
-        y = rng.poisson(mean).astype(float)
+        y = np.asarray(likelihood.draw(rng, np.ones(n), mean), dtype=float)
     offset = rng.normal(size=n) if with_offset else None
     regression = Regression.build(
         x, y, sizes, coef_prior, weights=weights, offset=offset, family=likelihood.family

@@ -8,8 +8,9 @@ import numpy as np
 from scipy.special import expit, log_ndtr
 from scipy.stats import norm
 
-# The size of negative binomial counts.
+# The size of negative binomial counts, and the shape of gamma responses.
 THETA = 1.7
+SHAPE = 0.8
 
 
 def probit_hazards(eta):
@@ -51,6 +52,7 @@ SCORE = {
     "cloglog": cloglog_score,
     "identity": lambda y, eta: y - eta,
     "negbin": lambda y, eta: (y - np.exp(eta)) * THETA / (THETA + np.exp(eta)),
+    "gamma": lambda y, eta: SHAPE * (y * np.exp(-eta) - 1),
 }
 CURVE = {
     "logit": lambda y, eta: expit(eta) * expit(-eta) + 0 * y,
@@ -59,6 +61,7 @@ CURVE = {
     "cloglog": cloglog_curve,
     "identity": lambda y, eta: np.ones_like(eta) + 0 * y,
     "negbin": lambda y, eta: (y + THETA) * THETA * np.exp(eta) / (THETA + np.exp(eta)) ** 2,
+    "gamma": lambda y, eta: SHAPE * y * np.exp(-eta),
 }
 
 

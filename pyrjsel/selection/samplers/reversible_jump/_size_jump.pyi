@@ -18,7 +18,9 @@ class SizeJump(ReversibleJump):
         *,
         weights: FloatArray,
         offset: FloatArray,
-        counts: FloatArray,
+        share: float,
+        gammas: FloatArray,
+        linear: tuple[float, float],
         log_prior: tuple[float, float],
         **rest: Any,
     ) -> None: ...

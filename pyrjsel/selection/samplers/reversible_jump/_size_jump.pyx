@@ -1,8 +1,10 @@
-"""Reversible-jump chains whose state ends with theta, the size of negative binomial counts.
+"""Reversible-jump chains whose state ends with the size of a family.
 
-Given theta, the likelihood is that of a logistic regression with ``w (y + theta)`` trials and the offset
-``-log(theta)``: flips, swaps and updates of coefficients are the same as for other families. Each iteration
-begins with an update of ``t = log(theta)`` given the coefficients, by slice sampling [Neal 2003] with the
+A size is a positive parameter, such as theta of negative binomial counts or the shape of gamma responses.
+
+Given the size s, the likelihood is that of the family's passes with weights ``share w y + s w`` and the offset
+``-log(s)``: flips, swaps and updates of coefficients are the same as for other families. Each iteration
+begins with an update of ``t = log(s)`` given the coefficients, by slice sampling [Neal 2003] with the
 density of (gamma, b, t) to the power of the chain's inverse temperature.
 """
 
@@ -18,7 +20,7 @@ from pyrjsel.selection.regression._problem cimport Problem
 from pyrjsel.selection.samplers.reversible_jump._rjmcmc cimport ReversibleJump
 
 cdef double HALF_LOG_2PI = 0.9189385332046727418
-# Width of the first interval of a slice, and most intervals: log theta varies by a tenth to a few units, and
+# Width of the first interval of a slice, and most intervals: the log size varies by a tenth to a few units, and
 # its prior bounds it.
 cdef double WIDTH = 1.0
 cdef enum:
@@ -27,80 +29,83 @@ cdef enum:
 
 @cython.final
 cdef class SizeJump(ReversibleJump):
-    """A reversible-jump chain whose state ends with theta.
+    """A reversible-jump chain whose state ends with a size.
 
     Parameters
     ----------
     problem : Problem
-        At any theta: only its responses, columns and prior are used.
+        At any size: only its responses, columns and prior are used.
     space, gamma, **rest
         As for :class:`Moves`.
     b : float64 array (D + 2,)
-        Coefficients on the internal scale, and theta.
+        Coefficients on the internal scale, and the size.
     weights, offset : float64 arrays (n,)
         Weights and offset of the rows.
-    counts : float64 array (3, m)
-        Distinct sums of counts, their numbers, and how often each pair occurs in the original rows.
+    share : float
+        Multiple of weighted responses in the weights of the passes.
+    gammas : float64 array (3, m)
+        Terms of the log-likelihood without eta: a, b and c of ``c log Gamma(a + b s)``.
+    linear : tuple of (float, float)
+        Such terms: c and d of ``c s + d``.
     log_prior : tuple of (float, float)
-        Mean and standard deviation of the normal prior of log theta.
+        Mean and standard deviation of the normal prior of the log size.
     """
 
     cdef const double[::1] weights, start
-    cdef const double[:, ::1] counts
-    cdef double[::1] trials, moved, other
-    cdef double mean, sd, of_size
+    cdef const double[:, ::1] gammas
+    cdef double[::1] totals, moved, other
+    cdef double share, slope, constant, mean, sd, of_size
 
     def __init__(self, Problem problem not None, space, gamma, b, *, const double[::1] weights not None,
-                 const double[::1] offset not None, const double[:, ::1] counts not None, log_prior, **rest):
+                 const double[::1] offset not None, double share, const double[:, ::1] gammas not None,
+                 linear, log_prior, **rest):
         cdef Py_ssize_t n = problem.c.n
-        if weights.shape[0] != n or offset.shape[0] != n or counts.shape[0] != 3:
-            raise ValueError("weights, offset and counts must fit the problem")
+        if weights.shape[0] != n or offset.shape[0] != n or gammas.shape[0] != 3:
+            raise ValueError("weights, offset and gammas must fit the problem")
         if not 0.0 < b[len(b) - 1] < np.inf:
-            raise ValueError("theta must be positive and finite")
+            raise ValueError("the size must be positive and finite")
         self.n_extra = 1
-        self.weights, self.start, self.counts = weights, offset, counts
+        self.weights, self.start, self.gammas, self.share = weights, offset, gammas, share
+        self.slope, self.constant = linear
         self.mean, self.sd = log_prior
-        self.trials, self.moved, self.other = np.empty(n), np.empty(n), np.empty(n)
+        self.totals, self.moved, self.other = np.empty(n), np.empty(n), np.empty(n)
         ReversibleJump.__init__(self, problem, space, gamma, b, **rest)
 
-    cdef double without_eta(self, double theta) noexcept nogil:
-        """The terms of the log target that depend on theta alone: constants of counts, and its prior."""
+    cdef double without_eta(self, double size) noexcept nogil:
+        """The terms of the log target that depend on the size alone: constants of rows, and its prior."""
         cdef Py_ssize_t k
-        cdef double value = 0.0, size, z = (log(theta) - self.mean) / self.sd
-        for k in range(self.counts.shape[1]):
-            size = theta * self.counts[1, k]
-            if self.counts[0, k] > 0.0:
-                value += self.counts[2, k] * (lgamma(self.counts[0, k] + size) - lgamma(size)
-                                              - lgamma(self.counts[0, k] + 1.0))
+        cdef double value = self.slope * size + self.constant, z = (log(size) - self.mean) / self.sd
+        for k in range(self.gammas.shape[1]):
+            value += self.gammas[2, k] * lgamma(self.gammas[0, k] + self.gammas[1, k] * size)
         return value - 0.5 * z * z - log(self.sd) - HALF_LOG_2PI
 
     cdef int refresh(self) noexcept nogil:
-        """Recompute everything from the state, trials and offset first."""
+        """Recompute everything from the state, weights and offset first."""
         cdef Py_ssize_t i
-        cdef double theta = self.b[self.p.n_columns], t = log(theta)
+        cdef double size = self.b[self.p.n_columns], t = log(size)
         for i in range(self.p.n):
-            self.trials[i] = self.p.wy[i] + self.weights[i] * theta
+            self.totals[i] = self.share * self.p.wy[i] + self.weights[i] * size
             self.moved[i] = self.start[i] - t
-        self.own.w = &self.trials[0]
+        self.own.w = &self.totals[0]
         self.own.offset = &self.moved[0]
-        self.of_size = self.without_eta(theta)
+        self.of_size = self.without_eta(size)
         return ReversibleJump.refresh(self)
 
     cdef double log_target(self) noexcept nogil:
         return ReversibleJump.log_target(self) + self.of_size
 
     cdef double height(self, double t, double now) noexcept nogil:
-        """Log-likelihood and log prior at log theta `t`, to the power of the chain; `now` is that of eta."""
+        """Log-likelihood and log prior at log size `t`, to the power of the chain; `now` is that of eta."""
         cdef Py_ssize_t i
-        cdef double theta = exp(t)
+        cdef double size = exp(t)
         for i in range(self.p.n):
-            self.other[i] = self.p.wy[i] + self.weights[i] * theta
+            self.other[i] = self.share * self.p.wy[i] + self.weights[i] * size
         # The first column is constant.
         return self.t * (self.p.shifted(self.p.n, self.eta, self.p.columns, now - t, self.p.wy,
-                                        &self.other[0], self.eta_new) + self.without_eta(theta))
+                                        &self.other[0], self.eta_new) + self.without_eta(size))
 
     cdef void draw_size(self, bitgen_t* rng) noexcept nogil:
-        """Update theta given the coefficients, without a recomputation."""
+        """Update the size given the coefficients, without a recomputation."""
         cdef double now, level, low, high, t
         cdef int left, right
         self.refresh()
@@ -131,12 +136,12 @@ cdef class SizeJump(ReversibleJump):
         ReversibleJump.iterate(self, rng)
 
     def log_density(self):
-        """Return log-likelihood plus log prior of log theta, log coefficient prior, log model prior."""
+        """Return log-likelihood plus log prior of the log size, log coefficient prior, log model prior."""
         loglik, log_prior, log_model = ReversibleJump.log_density(self)
         return loglik + self.of_size, log_prior, log_model
 
     def draw(self, rng):
-        """Update theta once, at the chain's temperature."""
+        """Update the size once, at the chain's temperature."""
         cdef bitgen_t* bits = bitgen_of(rng)
         with rng.bit_generator.lock, nogil:
             self.draw_size(bits)

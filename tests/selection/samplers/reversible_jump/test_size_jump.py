@@ -1,7 +1,8 @@
-"""Reversible jumps with an unknown theta of counts, against plain numpy and exact densities."""
+"""Reversible jumps with an unknown size of a family, against plain numpy and exact densities."""
 
 import pickle
 from dataclasses import replace
+from itertools import product
 
 import numpy as np
 import pytest
@@ -10,7 +11,7 @@ import reference_size
 import slopes
 from scipy import stats
 
-from pyrjsel.families import NegativeBinomial
+from pyrjsel.families import Gamma, NegativeBinomial
 from pyrjsel.model_space import unpack
 from pyrjsel.selection.priors.coefficients import GPrior, Normal
 from pyrjsel.selection.regression.glm import Regression
@@ -23,12 +24,15 @@ KINDS = {
     "g": {"coef_prior": GPrior("n", information="null")},
     "weights and offset": {"coef_prior": Normal(0.8), "weighted": True, "with_offset": True},
 }
+# The class, and the size of the oracles' derivatives.
+FAMILIES = {"negbin": (NegativeBinomial, "THETA"), "gamma": (Gamma, "SHAPE")}
 
 
-@pytest.fixture(params=KINDS)
+@pytest.fixture(params=product(FAMILIES, KINDS), ids=", ".join)
 def case(request, kit):
-    """A problem whose theta is unknown."""
-    made = kit.case(NAMES, n=30, signal=0.4, family="negbin", seed=3, **KINDS[request.param])
+    """A problem whose size is unknown."""
+    family, kind = request.param
+    made = kit.case(NAMES, n=30, signal=0.4, family=family, seed=3, **KINDS[kind])
     regression = Regression.build(
         made.x,
         made.y,
@@ -36,18 +40,18 @@ def case(request, kit):
         made.prior,
         weights=made.weights,
         offset=made.offset,
-        family=NegativeBinomial(None, *PRIOR),
+        family=FAMILIES[family][0](None, *PRIOR),
     )
     return replace(made, regression=regression)
 
 
-def loop_of(case, gamma, b, theta, **rest):
+def loop_of(case, gamma, b, size, **rest):
     regression = case.regression
     return make_chain(
         regression,
         case.space,
         np.array(gamma, dtype=np.uint8),
-        np.append(b, theta),
+        np.append(b, size),
         max_columns=regression.n_columns,
         raw_shift=regression.raw_shift,
         n_swaps=2,
@@ -56,8 +60,13 @@ def loop_of(case, gamma, b, theta, **rest):
 
 
 def rows_of(case):
-    """Response, weights and the prior of theta, as the reference takes them."""
-    return case.y, np.ones(case.y.size) if case.weights is None else case.weights, *PRIOR
+    """Law, response, weights and the prior of the size, as the reference takes them."""
+    return (
+        case.regression.family.name,
+        case.y,
+        np.ones(case.y.size) if case.weights is None else case.weights,
+        *PRIOR,
+    )
 
 
 def eta_of(case, b):
@@ -65,17 +74,17 @@ def eta_of(case, b):
 
 
 def a_state(case):
-    """A model with two terms, coefficients and theta."""
+    """A model with two terms, coefficients and a size."""
     b = np.zeros(case.regression.n_columns)
     b[[0, 1, 4]] = 0.5, 0.3, -0.2
     return [1, 0, 1], b, 1.4
 
 
 def test_densities(case):
-    """All constants of theta are there, and log theta has its normal prior."""
-    gamma, b, theta = a_state(case)
-    likelihood, of_b, of_model = loop_of(case, gamma, b, theta).log_density()
-    want = reference_size.log_density(rows_of(case), eta_of(case, b), np.log(theta))
+    """All constants of the size are there, and its logarithm has its normal prior."""
+    gamma, b, size = a_state(case)
+    likelihood, of_b, of_model = loop_of(case, gamma, b, size).log_density()
+    want = reference_size.log_density(rows_of(case), eta_of(case, b), np.log(size))
     assert likelihood == pytest.approx(want, rel=1e-12)
     columns = case.regression.model_columns(np.array(gamma, dtype=np.uint8))
     assert of_b == pytest.approx(case.regression.prior.logpdf(b[columns], columns), abs=1e-10)
@@ -83,38 +92,39 @@ def test_densities(case):
 
 
 def test_same_draws_as_the_twin(case, monkeypatch):
-    """Whole iterations: theta, then flips, swaps and coefficients given it."""
+    """Whole iterations: the size, then flips, swaps and coefficients given it."""
     iterations, width = 60, case.regression.n_columns
-    gamma, b, theta = a_state(case)
-    loop, rng, twin_rng = loop_of(case, gamma, b, theta), np.random.default_rng(5), np.random.default_rng(5)
+    gamma, b, size = a_state(case)
+    loop, rng, twin_rng = loop_of(case, gamma, b, size), np.random.default_rng(5), np.random.default_rng(5)
     words, heights = np.zeros((iterations, 1), dtype=np.uint64), np.empty(iterations)
     draws, sums = np.empty((iterations, width + 1)), np.zeros((4, width))
     loop.run(rng, iterations, words=words, log_posterior=heights, coefficients=draws, sums=sums)
     state = reference.State(np.array(gamma, dtype=np.uint8), b)
     for k in range(iterations):
-        theta = reference_size.update(rows_of(case), eta_of(case, state.b), theta, 1.0, twin_rng)
-        monkeypatch.setattr(slopes, "THETA", theta)
-        known = replace(case.regression, family=NegativeBinomial(theta))
+        size = reference_size.update(rows_of(case), eta_of(case, state.b), size, 1.0, twin_rng)
+        made, oracles = FAMILIES[case.regression.family.name]
+        monkeypatch.setattr(slopes, oracles, size)
+        known = replace(case.regression, family=made(size))
         transition = reference.Transition(known, case.space, 2)
         state, _ = reference.step(transition, state, twin_rng)
         np.testing.assert_array_equal(unpack(words[k : k + 1], 3)[0], state.gamma)
         # Rounding errors of a step are 1e-13, and a slice forgets where it came from.
-        np.testing.assert_allclose(draws[k], [*state.b, theta], rtol=1e-8, atol=1e-9)
+        np.testing.assert_allclose(draws[k], [*state.b, size], rtol=1e-8, atol=1e-9)
         columns = case.regression.model_columns(state.gamma)
-        want = reference_size.log_density(rows_of(case), eta_of(case, state.b), np.log(theta))
+        want = reference_size.log_density(rows_of(case), eta_of(case, state.b), np.log(size))
         want += case.regression.prior.logpdf(state.b[columns], columns) + case.space.log_prior(state.gamma)
         assert heights[k] == pytest.approx(want, abs=1e-7)
     assert rng.bit_generator.state == twin_rng.bit_generator.state
 
 
 @pytest.mark.parametrize("power", [1.0, 0.3, 4.0])
-def test_theta_given_the_rest(case, power):
-    """1,500 draws, each after four updates, have the density of the target: four tests at 1e-7 each.
+def test_size_given_the_rest(case, power):
+    """1,500 draws, each after four updates, have the density of the target: twelve tests at 1e-7 each.
 
     Successive updates are correlated by about 0.3, so that those kept are by 0.01.
     """
-    gamma, b, theta = a_state(case)
-    loop, rng, found = loop_of(case, gamma, b, theta), np.random.default_rng(6), []
+    gamma, b, size = a_state(case)
+    loop, rng, found = loop_of(case, gamma, b, size), np.random.default_rng(6), []
     loop.set_temperature(power)
     for _ in range(1500):
         for _ in range(4):
@@ -134,22 +144,22 @@ def test_an_interrupted_chain_goes_on_to_the_same_draws(case):
     job = pickle.loads(pickle.dumps(job))
     whole = job.start(np.random.SeedSequence(4), 1)
     whole.advance(job.total)
-    expected = whole.finish(True)
-    assert np.unique(expected.nuisance["theta"]).size == 20
+    expected, name = whole.finish(True), case.regression.family.parameter
+    assert np.unique(expected.nuisance[name]).size == 20
     for stop in (0, 30, 37, job.total - 1):
         first = job.start(np.random.SeedSequence(4), 1)
         first.advance(stop)
         second = job.kind(job, pickle.loads(pickle.dumps(first.state())))
         second.advance(job.total - stop)
         parts = [first.finish(True), second.finish(True)]
-        found = np.concatenate([part.nuisance["theta"] for part in parts])
-        np.testing.assert_array_equal(found, expected.nuisance["theta"])
+        found = np.concatenate([part.nuisance[name] for part in parts])
+        np.testing.assert_array_equal(found, expected.nuisance[name])
         found = np.concatenate([part.log_posterior for part in parts])
         np.testing.assert_array_equal(found, expected.log_posterior)
 
 
-@pytest.mark.parametrize("theta", [0.0, -1.0, np.inf, np.nan])
-def test_theta_must_be_positive(case, theta):
+@pytest.mark.parametrize("size", [0.0, -1.0, np.inf, np.nan])
+def test_size_must_be_positive(case, size):
     gamma, b, _ = a_state(case)
-    with pytest.raises(ValueError, match="theta must be positive"):
-        loop_of(case, gamma, b, theta)
+    with pytest.raises(ValueError, match="the size must be positive"):
+        loop_of(case, gamma, b, size)

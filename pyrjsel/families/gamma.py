@@ -1,0 +1,235 @@
+"""The gamma family with the log link."""
+
+from dataclasses import dataclass
+from typing import ClassVar, Self
+
+import numpy as np
+from scipy.special import digamma, gammainc, gammaincinv, gammaln, logsumexp, polygamma, xlogy
+
+from pyrjsel._errors import DataError
+from pyrjsel._typing import FloatArray
+from pyrjsel.families._family import POSITIVE, Passes
+from pyrjsel.families.nuisance import Values
+from pyrjsel.families.quantiles import increasing_root
+from pyrjsel.families.sized import Sized
+from pyrjsel.families.statistics import Statistic, average, deviation, largest, skewness, smallest
+
+# Distribution functions are evaluated for at most this many components at a time.
+AT_ONCE = 2**21
+# Means and quantiles are between these, or infinite.
+LEAST, ENDLESS = 1e-300, 1e300
+
+
+@dataclass(frozen=True)
+class Gamma(Sized):
+    """Positive responses with mean mu and variance ``mu^2 / shape``, log link.
+
+    The response of weight w is a mean of w responses, which has the shape ``w shape``. With
+    ``eta' = eta - log(shape)``, the log-likelihood of a row is
+
+        -w shape eta' - w y exp(-eta')
+
+    up to a function of shape and response. `table` has the distinct weights, how often each occurs, and the
+    sums over its rows of ``w log y`` and ``log y``.
+    """
+
+    name: ClassVar[str] = "gamma"
+    link: ClassVar[str] = "log"
+    parameter: ClassVar[str] = "shape"
+    passes: ClassVar[Passes] = POSITIVE
+    share: ClassVar[float] = 0.0
+    remedy: ClassVar[str] = " Leave out shape to estimate the dispersion."
+    apart: ClassVar[str] = "The responses are separated"
+
+    @classmethod
+    def summarise(cls, y: FloatArray, w: FloatArray) -> FloatArray:
+        """Return distinct weights, how often each occurs, and sums of ``w log y`` and ``log y``."""
+        number, place, times = np.unique(w, return_inverse=True, return_counts=True)
+        logs = np.bincount(place, np.log(y))
+        return np.array([number, times, number * logs, logs], dtype=float)
+
+    def gammas(self) -> tuple[FloatArray, tuple[float, float]]:
+        """Return the gamma functions of the densities, and powers of responses and weights."""
+        assert self.table is not None
+        number, times, weighted, logs = self.table
+        slope = float(weighted.sum() + times @ xlogy(number, number))
+        return np.stack([0.0 * number, number, -times]), (slope, -float(logs.sum()))
+
+    def expand(
+        self, y: FloatArray, w: FloatArray, away: FloatArray, size: float
+    ) -> tuple[float, FloatArray, FloatArray, float, FloatArray]:
+        """Return the expansion in eta and in weights of the passes; see :meth:`Sized.expand`."""
+        expected, weight = size * w, w * y * np.exp(-away)
+        rest = float(expected @ away)
+        return -rest - float(weight.sum()), weight - expected, weight, rest, expected
+
+    def constant(self, size: FloatArray) -> FloatArray:
+        """Return the terms of the log-likelihood without eta, for shapes (m,)."""
+        (_, number, times), (slope, fixed) = self.gammas()
+        return np.asarray(gammaln(size[:, None] * number) @ times + slope * size + fixed)
+
+    def slopes(self, size: float) -> tuple[float, float]:
+        """Return the first and the second derivative of these terms in the log shape."""
+        (_, number, times), (rest, _) = self.gammas()
+        own = size * number
+        slope = float(times @ (own * digamma(own))) + rest * size
+        return slope, slope + float(times @ (own**2 * polygamma(1, own)))
+
+    def check(self, y: FloatArray, weights: FloatArray | None, response: str) -> None:
+        """Raise :class:`DataError` unless `y` (n,) and `weights` (n,) or None are usable."""
+        if y.size == 0:
+            raise DataError("There are no rows to fit: the data are empty.")
+        wrong = y[y <= 0]
+        if wrong.size:
+            raise DataError(
+                f"The response {response!r} must be above 0. Got {wrong[0]:g} "
+                f"({wrong.size} value(s) like this)."
+            )
+        if weights is not None:
+            if np.any(weights < 0):
+                raise DataError(f"The 'weights' must be non-negative. Got {weights.min():g}.")
+            if not np.any(weights > 0):
+                raise DataError("The 'weights' must have a positive value. Got only zeros.")
+
+    def for_rows(self, y: FloatArray, weights: FloatArray | None, offset: FloatArray | None) -> Self:
+        """Return the family with the most probable shape in the model without terms, unless it is known.
+
+        Raises
+        ------
+        DataError
+            If the shape is unknown and all responses are equal: its estimates grow without limit.
+        """
+        used = y if weights is None else y[weights > 0]
+        if self.value is None and used.min() == used.max():
+            raise DataError(
+                "The response must have two different values for an estimate of its shape; "
+                f"or give 'shape'. Got only {used[0]:g}."
+            )
+        return super().for_rows(y, weights, offset)
+
+    def mean(self, eta: FloatArray) -> FloatArray:
+        """Return the expected response at linear predictor `eta`, of the same shape."""
+        with np.errstate(over="ignore"):  # overflow to inf is intended
+            return np.exp(eta)
+
+    def linear(self, mean: float) -> float:
+        """Return the logarithm of the expected response `mean`."""
+        return float(np.log(mean))
+
+    def curvature(self, mean: FloatArray) -> FloatArray:
+        """Return the expected information on eta: the shape, whatever the mean."""
+        return np.full_like(mean, self.size)
+
+    def variance(self, mean: FloatArray) -> FloatArray:
+        """Return the variance of a response of weight 1 where the mean is `mean`."""
+        return np.asarray(mean**2 / self.size)
+
+    def score(self, y: FloatArray, mean: FloatArray) -> FloatArray:
+        """Return the derivative of the log-likelihood in eta at expectation `mean`, for weights of 1."""
+        return self.size * (y / mean - 1.0)
+
+    def excess(self, mean: FloatArray) -> FloatArray:
+        """Return the variance of a squared standardised residual minus 2, for an observation of weight 1."""
+        return np.full_like(mean, 6.0 / self.size)
+
+    def log_likelihood(self, y: FloatArray, eta: FloatArray, weights: FloatArray | None = None) -> float:
+        """Return the log-likelihood without terms that depend on shape and response alone."""
+        away = eta - np.log(self.size)
+        with np.errstate(over="ignore"):
+            terms = -self.size * away - y * np.exp(-away)
+        if weights is None:
+            return float(np.sum(terms))
+        return float(weights[weights > 0] @ terms[weights > 0])
+
+    def saturated(self, y: FloatArray, weights: FloatArray | None = None) -> float:
+        """Return the log-likelihood of the saturated model, without the same terms.
+
+        0 if the shape is unknown: that of the saturated model is infinite, and its density too.
+        """
+        return 0.0 if self.value is None else self.log_likelihood(y, np.log(y), weights)
+
+    def null_intercept(self, y: FloatArray, weights: FloatArray, offset: FloatArray | None = None) -> float:
+        """Return the maximum likelihood estimate of the intercept of the null model."""
+        known = np.zeros(y.size) if offset is None else offset
+        return float(logsumexp(-known, b=weights * y) - np.log(weights.sum()))
+
+    def intercept(self, y: FloatArray, offset: FloatArray, weights: FloatArray) -> float:
+        """Return the intercept of the model without terms, under a flat prior."""
+        return self.null_intercept(y, weights, offset)
+
+    def recession(self, y: FloatArray) -> FloatArray:
+        """Return 0 for all rows: the likelihood falls in both directions."""
+        return np.zeros_like(y)
+
+    def strays(self, smallest: float, largest: float) -> bool:
+        """Return False: maximum likelihood estimates are finite."""
+        return False
+
+    def interval(self, means: FloatArray, alpha: float, nuisance: Values) -> FloatArray:
+        """Return quantiles alpha/2 and 1 - alpha/2 of a new response of weight 1 by row, (rows, 2)."""
+        shape = self.sizes(nuisance, means.shape[1])
+        return np.column_stack([mixture_quantile(means, shape, p) for p in (alpha / 2, 1 - alpha / 2)])
+
+    def simulate(
+        self,
+        mean: FloatArray,
+        weights: FloatArray,
+        nuisance: Values,
+        rng: np.random.Generator,
+    ) -> FloatArray:
+        """Draw responses, or means of as many as the weights say; inf where the mean is."""
+        shape = weights[:, None] * self.sizes(nuisance, mean.shape[1])
+        # Draws of small shapes round to 0.
+        return np.asarray(mean * np.maximum(rng.standard_gamma(shape) / shape, LEAST))
+
+    def log_density(
+        self, y: FloatArray, eta: FloatArray, weights: FloatArray, nuisance: Values
+    ) -> FloatArray:
+        """Return log densities, with all constants; -inf where a mean is infinite."""
+        shape, log_y = weights[:, None] * self.sizes(nuisance, eta.shape[1]), np.log(y)[:, None]
+        away = log_y - eta
+        with np.errstate(over="ignore"):
+            terms = shape * (away - np.expm1(away))
+        return np.asarray(terms + xlogy(shape, shape) - shape - gammaln(shape) - log_y)
+
+    def statistics(self, weights: FloatArray) -> dict[str, Statistic]:
+        """Return the mean, the standard deviation, the minimum, the maximum and the skewness."""
+        return {
+            "mean": Statistic(average),
+            "sd": Statistic(deviation),
+            "min": Statistic(smallest),
+            "max": Statistic(largest),
+            "skewness": Statistic(skewness),
+        }
+
+    def facts(self, y: FloatArray, weights: FloatArray | None) -> list[tuple[str, str]]:
+        """Return the mean and the standard deviation of the response, and what is known of the shape."""
+        w = np.ones(y.size) if weights is None else weights
+        moments = f"{average(y, y, w):,.5g} ({deviation(y, y, w):,.5g})"
+        return [("Mean (sd)", moments), self.size_fact()]
+
+
+def mixture_quantile(means: FloatArray, shape: FloatArray, p: float) -> FloatArray:
+    """Return quantiles (rows,) of mixtures of gamma distributions of equal weight.
+
+    `means` (rows, m) and shapes (m,) of the components. To 1e-6 of the logarithm.
+    """
+    step = max(1, AT_ONCE // means.shape[1])
+    parts = [_quantiles(means[at : at + step], shape, p) for at in range(0, len(means), step)]
+    return np.concatenate(parts) if parts else np.empty(0)
+
+
+def _quantiles(means: FloatArray, shape: FloatArray, p: float) -> FloatArray:
+    """Return the same by Newton's method in the logarithm, from the quantile of one gamma distribution."""
+    means = np.clip(means, LEAST, ENDLESS)
+    rate, constant = shape / means, gammaln(shape)
+
+    def excess(t: FloatArray) -> tuple[FloatArray, FloatArray]:
+        z = rate * np.exp(t)[:, None]
+        slope = np.exp(xlogy(shape, z) - z - constant)
+        return gammainc(shape, z).mean(axis=1) - p, slope.mean(axis=1)
+
+    each = np.log(np.clip(means * (gammaincinv(shape, p) / shape), LEAST, ENDLESS))
+    found = np.exp(increasing_root(excess, each.mean(axis=1), each.min(axis=1), each.max(axis=1), 1e-6))
+    # Components with infinite means have no mass below any number.
+    return np.where(np.mean(means < ENDLESS, axis=1) <= p, np.inf, found)

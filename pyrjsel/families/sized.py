@@ -1,0 +1,185 @@
+"""Families with a size: a positive parameter of the likelihood, known or with a log-normal prior."""
+
+from abc import abstractmethod
+from dataclasses import dataclass, field, replace
+from typing import Any, ClassVar, Self
+
+import numpy as np
+from scipy.optimize import minimize_scalar
+
+from pyrjsel._typing import FloatArray
+from pyrjsel._validate import check_real
+from pyrjsel.families._family import log_likelihoods
+from pyrjsel.families.family import Family
+from pyrjsel.families.nuisance import NONE, Nuisance, Values
+
+# The logarithm of a size is looked for this far from its prior mean, in prior standard deviations.
+REACH = 8.0
+HALF_LOG_2PI = 0.5 * float(np.log(2.0 * np.pi))
+
+
+@dataclass(frozen=True)
+class Sized(Family):
+    """A family with a size s, such as theta of negative binomial counts.
+
+    With ``eta' = eta - log(s)``, the log-likelihood is
+
+        sum_i L(eta'_i; w_i y_i, share w_i y_i + s w_i) + sum_k c_k log Gamma(a_k + b_k s) + c s + d
+
+    where L is that of the compiled passes at a weighted response and a weight. The response of weight w is
+    the mean of w responses, whose sum has the size w s.
+
+    Attributes
+    ----------
+    value : float or None
+        The known size; None if it is estimated.
+    log_mean, log_sd : float
+        Mean and standard deviation of the normal prior of the logarithm of an unknown size.
+    given : float or None
+        The size of methods without one: `value`, or the most probable one in the model without terms.
+    table : ndarray or None
+        What terms without eta need of the original rows (:meth:`summarise`), if the size is unknown.
+    parameter : str
+        What users call the size.
+    share : float
+        Multiple of weighted responses in the weights of the passes.
+    """
+
+    parameter: ClassVar[str]
+    share: ClassVar[float]
+
+    value: float | None = None
+    log_mean: float = 0.0
+    log_sd: float = 2.0
+    given: float | None = field(default=None, compare=False)
+    table: FloatArray | None = field(default=None, compare=False, repr=False)
+
+    def __post_init__(self) -> None:
+        if self.value is not None:
+            check_real(self.value, self.parameter, low=0, open_low=True)
+            object.__setattr__(self, "given", float(self.value))
+
+    @classmethod
+    @abstractmethod
+    def summarise(cls, y: FloatArray, w: FloatArray) -> FloatArray:
+        """Return the table of responses (n,) with positive weights."""
+
+    @abstractmethod
+    def gammas(self) -> tuple[FloatArray, tuple[float, float]]:
+        """Return a, b and c of gamma functions, (3, m), and (c, d) of linear terms, for compiled loops."""
+
+    @abstractmethod
+    def expand(
+        self, y: FloatArray, w: FloatArray, away: FloatArray, size: float
+    ) -> tuple[float, FloatArray, FloatArray, float, FloatArray]:
+        """Return L at ``away = eta'``, its slopes and minus its second derivatives (n,) in eta'.
+
+        Besides, minus the derivative of L in the logarithm of the part ``s w`` of weights, and the slopes of
+        that in eta' (n,).
+        """
+
+    @abstractmethod
+    def constant(self, size: FloatArray) -> FloatArray:
+        """Return the terms of the log-likelihood without eta, for sizes (m,)."""
+
+    @abstractmethod
+    def slopes(self, size: float) -> tuple[float, float]:
+        """Return the first and the second derivative of these terms in the logarithm of the size."""
+
+    @property
+    def nuisance(self) -> Nuisance:
+        """The size, unless it is known."""
+        return Nuisance((self.parameter,)) if self.value is None else NONE
+
+    @property
+    def expanded(self) -> tuple[str, ...]:
+        """The same."""
+        return self.nuisance.names
+
+    @property
+    def size(self) -> float:
+        """The size of methods without one."""
+        assert self.given is not None
+        return self.given
+
+    def sizes(self, nuisance: Values, draws: int) -> FloatArray:
+        """Return the size of each draw, (draws,)."""
+        return nuisance[self.parameter] if self.parameter in nuisance else np.full(draws, self.size)
+
+    def at(self, size: float) -> Self:
+        """Return the family with another size in methods without one."""
+        return replace(self, given=size)
+
+    def known(self) -> tuple[Self, FloatArray]:
+        """Return the family with a known size, that of methods without one, and its value."""
+        return type(self)(self.size), np.array([self.size])
+
+    def of_jumps(self) -> dict[str, Any]:
+        """Return what loops that update the size need of the family and of its prior."""
+        gammas, linear = self.gammas()
+        prior = (self.log_mean, self.log_sd)
+        return {"share": self.share, "gammas": gammas, "linear": linear, "log_prior": prior}
+
+    def for_rows(self, y: FloatArray, weights: FloatArray | None, offset: FloatArray | None) -> Self:
+        """Return the family with the most probable size in the model without terms, unless it is known."""
+        if self.value is not None:
+            return self
+        w = np.ones(y.size) if weights is None else weights
+        used = w > 0
+        y, w, known = y[used], w[used], np.zeros(y.size)[used] if offset is None else offset[used]
+
+        def loss(t: float) -> float:
+            family = self.at(float(np.exp(t)))
+            eta = family.null_intercept(y, w, known) + known
+            return -float(family.log_density(y, eta[:, None], w, {}).sum()) - self.log_prior(t)[0]
+
+        ends = (self.log_mean - REACH * self.log_sd, self.log_mean + REACH * self.log_sd)
+        found = float(np.exp(minimize_scalar(loss, bounds=ends, method="bounded").x))
+        return replace(self, given=found, table=self.summarise(y, w))
+
+    def log_prior(self, t: Any) -> tuple[Any, Any, float]:
+        """Return the log prior density of the log size at `t`, its slope and minus its second derivative."""
+        z, curve = (t - self.log_mean) / self.log_sd, 1.0 / self.log_sd**2
+        return -0.5 * z * z - np.log(self.log_sd) - HALF_LOG_2PI, -z / self.log_sd, curve
+
+    def joint(
+        self, y: FloatArray, w: FloatArray, eta: FloatArray, t: float
+    ) -> tuple[float, FloatArray, FloatArray, float, float, FloatArray]:
+        """Return the log-likelihood with all constants, and derivatives in eta and in the log size `t`.
+
+        The first and minus the second in eta (n,), the same in t, and minus the mixed ones (n,). Rows may be
+        combined ones.
+        """
+        size = float(np.exp(t))
+        value, residual, weight, rest, expected = self.expand(y, w, eta - t, size)
+        slope, curve = self.slopes(size)
+        return (
+            value + float(self.constant(np.array([size]))[0]),
+            residual,
+            weight,
+            slope - float(residual.sum()) - rest,
+            float(weight.sum()) - 2.0 * float(expected.sum()) + rest - curve,
+            expected - weight,
+        )
+
+    def joint_values(self, y: FloatArray, w: FloatArray, eta: FloatArray, t: FloatArray) -> FloatArray:
+        """Return log-likelihoods with all constants, plus log prior densities of t (m,), at eta (m, n)."""
+        size, wy = np.exp(t), w * y
+        away = np.ascontiguousarray(eta - t[:, None])
+        found = log_likelihoods(self.passes, away, wy, self.share * wy, w, size)
+        return np.asarray(found + self.constant(size) + self.log_prior(t)[0])
+
+    def rows(
+        self, y: FloatArray, weights: FloatArray | None, offset: FloatArray
+    ) -> tuple[FloatArray, FloatArray | None, FloatArray]:
+        """Return weighted responses, weights and offset of the passes."""
+        w = np.ones(y.size) if weights is None else weights
+        return w * y, w * (self.share * y + self.size), offset - np.log(self.size)
+
+    def tells_dispersion(self, weights: FloatArray) -> bool:
+        """Return whether the size is known: an unknown one fits the dispersion."""
+        return self.value is not None
+
+    def size_fact(self) -> tuple[str, str]:
+        """Return what is known of the size, for a summary."""
+        return self.parameter.capitalize(), "estimated" if self.value is None else f"{self.value:,.6g}"
