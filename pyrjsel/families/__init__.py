@@ -8,6 +8,7 @@ from pyrjsel.families.negbin import NegativeBinomial
 from pyrjsel.families.nuisance import NONE, Nuisance, Values
 from pyrjsel.families.poisson import Poisson
 from pyrjsel.families.statistics import Statistic
+from pyrjsel.families.student import Student
 
 __all__ = [
     "NONE",
@@ -20,5 +21,6 @@ __all__ = [
     "Poisson",
     "Probit",
     "Statistic",
+    "Student",
     "Values",
 ]
