@@ -32,6 +32,7 @@ MODEL_PRIORS: dict[str, Callable[..., Any]] = {
 }
 # Options that are parameters of the model and of `fit`, by the same names.
 MODEL_OPTIONS = ("budget", "always", "heredity", "max_size", "weights", "offset", "missing")
+LINEAR_OPTIONS = ("errors", "df")
 FIT_OPTIONS = ("sampler", "draws", "mcse", "max_draws", "max_seconds", "burn_in", "chains")
 # File name endings for columns separated by tabs instead of commas.
 TABS = (".tsv", ".tab", ".tsv.gz", ".tab.gz")
@@ -58,6 +59,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         choices=MODELS,
         help="type of regression (default: logit if the response has only 0 and 1, else linear)",
     )
+    parser.add_argument(
+        "--errors", choices=("normal", "student"), help="errors of a linear model (default: normal)"
+    )
+    parser.add_argument("--df", type=float, metavar="DF", help="degrees of freedom of Student-t errors")
     space = parser.add_argument_group("model space")
     space.add_argument(
         "--costs",
@@ -165,9 +170,12 @@ def select(chosen: argparse.Namespace, words: Sequence[str]) -> None:
         top = check_int(chosen.top, "top", low=1)
     with _folder(chosen.out), _told() as said:
         data = read_rows(chosen.data)
-        make = MODELS[chosen.model or _kind(chosen.formula, data)].from_formula
+        kind = MODELS[chosen.model or _kind(chosen.formula, data)]
+        own = {name: getattr(chosen, name) for name in LINEAR_OPTIONS if getattr(chosen, name) is not None}
+        if own and kind is not rj.LinearSelection:
+            raise rj.ParameterError(f"--{next(iter(own))} is for linear models: add --model linear.")
         costs = None if chosen.costs is None else read_costs(chosen.costs)
-        model: Any = make(
+        model: Any = kind.from_formula(
             chosen.formula,
             data,
             coef_prior=None
@@ -176,6 +184,7 @@ def select(chosen: argparse.Namespace, words: Sequence[str]) -> None:
             model_prior=read_prior(chosen.model_prior, "--model-prior", MODEL_PRIORS, costs),
             costs=costs,
             **{name: getattr(chosen, name) for name in MODEL_OPTIONS},
+            **own,
         )
         results = model.fit(
             **{name: getattr(chosen, name) for name in FIT_OPTIONS},

@@ -10,6 +10,7 @@ from pyrjsel.families.nuisance import NONE, Nuisance, Values
 from pyrjsel.families.poisson import Poisson
 from pyrjsel.families.sized import Sized
 from pyrjsel.families.statistics import Statistic
+from pyrjsel.families.student import Student
 
 __all__ = [
     "NONE",
@@ -24,5 +25,6 @@ __all__ = [
     "Probit",
     "Sized",
     "Statistic",
+    "Student",
     "Values",
 ]

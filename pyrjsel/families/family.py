@@ -18,8 +18,8 @@ MOST_WIDENED = 64
 class Family(ABC):
     """A likelihood family with its link.
 
-    The log-likelihood of a row is a concave function of its linear predictor eta, times its weight;
-    constants that are the same in all models are left out.
+    The log-likelihood of a row is a function of its linear predictor eta, times its weight; constants that
+    are the same in all models are left out. It is concave, unless :meth:`lack_of_concavity` says otherwise.
 
     Attributes
     ----------
@@ -34,6 +34,10 @@ class Family(ABC):
         End of the message about overdispersion, with a space before it: a model for such responses.
     error_name : str
         Name of the error that :meth:`error` computes.
+    combines : bool
+        Whether the likelihood of equal rows depends on their mean response and their number alone.
+    scaled : bool
+        Whether prior variances of coefficients are multiples of the square of the expanded parameter.
     """
 
     name: ClassVar[str]
@@ -43,6 +47,8 @@ class Family(ABC):
     events: ClassVar[bool] = False
     remedy: ClassVar[str] = ""
     error_name: ClassVar[str] = "rmse"
+    combines: ClassVar[bool] = True
+    scaled: ClassVar[bool] = False
 
     @property
     def nuisance(self) -> Nuisance:
@@ -54,6 +60,11 @@ class Family(ABC):
         """The ones in whose logarithm marginal likelihoods are expanded, with the coefficients."""
         return ()
 
+    @property
+    def size(self) -> float:
+        """The value of the expanded parameter in methods without one."""
+        return 1.0
+
     def known(self) -> tuple["Family", FloatArray]:
         """Return the family with these parameters known, at typical values, and the values."""
         return self, np.empty(0)
@@ -61,6 +72,13 @@ class Family(ABC):
     def of_jumps(self) -> dict[str, Any]:
         """Return what loops that update these parameters need besides the rows."""
         return {}
+
+    def lack_of_concavity(self, y: FloatArray, eta: FloatArray, t: float) -> FloatArray:
+        """Return what must be added to minus the second derivatives in eta (n,) far from modes.
+
+        `t` is the logarithm of the expanded parameter. 0 if the log-likelihood is concave in eta.
+        """
+        return np.zeros_like(y)
 
     @abstractmethod
     def check(self, y: FloatArray, weights: FloatArray | None, response: str) -> None:

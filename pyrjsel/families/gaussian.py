@@ -1,10 +1,10 @@
-"""The gaussian family with the identity link."""
+"""Families with the identity link: what they share, and the gaussian one."""
 
 from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
-from scipy.special import ndtr, ndtri
+from scipy.special import gammaln, ndtr, ndtri, stdtr, stdtrit
 
 from pyrjsel._errors import DataError
 from pyrjsel._typing import FloatArray
@@ -15,22 +15,11 @@ from pyrjsel.families.quantiles import increasing_root
 from pyrjsel.families.statistics import Statistic, average, deviation, largest, skewness, smallest
 
 
-@dataclass(frozen=True)
-class Gaussian(Family):
-    """Normal responses with error variance sigma^2 / w, identity link.
+class IdentityLink(Family):
+    """Real responses with symmetric errors around the linear predictor."""
 
-    Methods without a variance argument use sigma^2 = 1; the models handle sigma^2.
-    """
-
-    name: ClassVar[str] = "gaussian"
     link: ClassVar[str] = "identity"
-    passes: ClassVar[Passes] = NORMAL
     apart: ClassVar[str] = "Observations are separated"
-
-    @property
-    def nuisance(self) -> Nuisance:
-        """The error variance."""
-        return Nuisance(("variance",))
 
     def check(self, y: FloatArray, weights: FloatArray | None, response: str) -> None:
         """Raise :class:`DataError` unless `y` (n,) and `weights` (n,) or None are usable."""
@@ -50,6 +39,49 @@ class Gaussian(Family):
         """Return the linear predictor at which the expected response is `mean`: itself."""
         return mean
 
+    def recession(self, y: FloatArray) -> FloatArray:
+        """Return 0 for all rows: the likelihood falls in both directions."""
+        return np.zeros_like(y)
+
+    def strays(self, smallest: float, largest: float) -> bool:
+        """Return False: maximum likelihood estimates are finite."""
+        return False
+
+    def statistics(self, weights: FloatArray) -> dict[str, Statistic]:
+        """Return the mean, the standard deviation, the minimum, the maximum and the skewness."""
+        return {
+            "mean": Statistic(average),
+            "sd": Statistic(deviation),
+            "min": Statistic(smallest),
+            "max": Statistic(largest),
+            "skewness": Statistic(skewness),
+        }
+
+    def facts(self, y: FloatArray, weights: FloatArray | None) -> list[tuple[str, str]]:
+        """Return the mean and the standard deviation of the response."""
+        w = np.ones(y.size) if weights is None else weights
+        return self.moments(average(y, y, w), deviation(y, y, w))
+
+    def moments(self, mean: float, sd: float) -> list[tuple[str, str]]:
+        """Return the description of a response with this mean and standard deviation."""
+        return [("Mean (sd)", f"{mean:,.5g} ({sd:,.5g})")]
+
+
+@dataclass(frozen=True)
+class Gaussian(IdentityLink):
+    """Normal responses with error variance sigma^2 / w, identity link.
+
+    Methods without a variance argument use sigma^2 = 1; the models handle sigma^2.
+    """
+
+    name: ClassVar[str] = "gaussian"
+    passes: ClassVar[Passes] = NORMAL
+
+    @property
+    def nuisance(self) -> Nuisance:
+        """The error variance."""
+        return Nuisance(("variance",))
+
     def curvature(self, mean: FloatArray) -> FloatArray:
         """Return minus the second derivative of the log-likelihood in eta, where the mean is `mean`."""
         return np.ones_like(mean)
@@ -66,14 +98,6 @@ class Gaussian(Family):
     def intercept(self, y: FloatArray, offset: FloatArray, weights: FloatArray) -> float:
         """Return the intercept of the model without terms."""
         return float(np.average(y - offset, weights=weights))
-
-    def recession(self, y: FloatArray) -> FloatArray:
-        """Return 0 for all rows: the likelihood falls in both directions."""
-        return np.zeros_like(y)
-
-    def strays(self, smallest: float, largest: float) -> bool:
-        """Return False: maximum likelihood estimates are finite."""
-        return False
 
     def interval(self, means: FloatArray, alpha: float, nuisance: Values) -> FloatArray:
         """Return quantiles alpha/2 and 1 - alpha/2 of a new response of weight 1 by row, (rows, 2).
@@ -101,25 +125,6 @@ class Gaussian(Family):
         scale = _scale(weights, nuisance, eta.shape[1])
         return -0.5 * np.log(2.0 * np.pi) - np.log(scale) - 0.5 * ((y[:, None] - eta) / scale) ** 2
 
-    def statistics(self, weights: FloatArray) -> dict[str, Statistic]:
-        """Return the mean, the standard deviation, the minimum, the maximum and the skewness."""
-        return {
-            "mean": Statistic(average),
-            "sd": Statistic(deviation),
-            "min": Statistic(smallest),
-            "max": Statistic(largest),
-            "skewness": Statistic(skewness),
-        }
-
-    def facts(self, y: FloatArray, weights: FloatArray | None) -> list[tuple[str, str]]:
-        """Return the mean and the standard deviation of the response."""
-        w = np.ones(y.size) if weights is None else weights
-        return self.moments(average(y, y, w), deviation(y, y, w))
-
-    def moments(self, mean: float, sd: float) -> list[tuple[str, str]]:
-        """Return the description of a response with this mean and standard deviation."""
-        return [("Mean (sd)", f"{mean:,.5g} ({sd:,.5g})")]
-
 
 def _scale(weights: FloatArray, nuisance: Values, draws: int) -> FloatArray:
     """Return error standard deviations, (rows, draws)."""
@@ -127,16 +132,17 @@ def _scale(weights: FloatArray, nuisance: Values, draws: int) -> FloatArray:
 
 
 def mixture_quantile(
-    means: FloatArray, scale: FloatArray, p: float, weights: FloatArray | None = None
+    means: FloatArray, scale: FloatArray, p: float, weights: FloatArray | None = None, df: float = np.inf
 ) -> FloatArray:
-    """Return quantiles (rows,) of mixtures of m normal distributions with `means` (rows, m).
+    """Return quantiles (rows,) of mixtures of m normal, or t, distributions with `means` (rows, m).
 
     `scale` is (m,), or (rows, m) if it differs between rows; `weights` (m,) sum to one, and are equal by
     default. To 1e-9 of the largest `scale`.
     """
     if weights is None:
         weights = np.full(means.shape[1], 1.0 / means.shape[1])
-    z = float(ndtri(p))
+    normal = np.isinf(df)
+    z = float(ndtri(p) if normal else stdtrit(df, p))
     each = means + z * scale
     low, high = each.min(axis=1), each.max(axis=1)
     middle = means @ weights
@@ -144,8 +150,16 @@ def mixture_quantile(
 
     def excess(x: FloatArray) -> tuple[FloatArray, FloatArray]:
         away = (x[:, None] - means) / scale
-        slope = (np.exp(-0.5 * away**2) / scale) @ weights / np.sqrt(2.0 * np.pi)
-        return ndtr(away) @ weights - p, slope
+        slope = (_kernel(away, df) / scale) @ weights / np.sqrt(2.0 * np.pi)
+        return (ndtr(away) if normal else stdtr(df, away)) @ weights - p, slope
 
     start = np.clip(middle + z * spread, low, high)
     return increasing_root(excess, start, low, high, 1e-9 * float(scale.max()))
+
+
+def _kernel(away: FloatArray, df: float) -> FloatArray:
+    """Return densities of the normal or the t distribution, times the root of 2 pi."""
+    if np.isinf(df):
+        return np.exp(-0.5 * away**2)
+    constant = gammaln(0.5 * (df + 1.0)) - gammaln(0.5 * df) - 0.5 * np.log(0.5 * df)
+    return np.asarray(np.exp(constant - 0.5 * (df + 1.0) * np.log1p(away**2 / df)))

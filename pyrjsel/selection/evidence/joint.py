@@ -152,7 +152,10 @@ class JointFinder:
         self.x = self.regression.columns[columns]
         self.precision = prior.precision[np.ix_(columns, columns)]
         self.shift, self.penalty = prior.shift[columns], float(prior.penalty[columns].sum())
-        self.at = np.append(b, np.log(self.family.size))
+        self.typical = float(np.log(self.family.size))
+        # Number of coefficients whose prior has the scale e^t.
+        self.scales = columns.size - int(prior.flat) if self.family.scaled else 0
+        self.at = np.append(b, self.typical)
 
     def _expand(self, v: FloatArray, use_prior: bool) -> tuple[float, FloatArray, FloatArray]:
         """Return log posterior (or likelihood), gradient and minus the Hessian at (coefficients, t)."""
@@ -169,11 +172,18 @@ class JointFinder:
             hessian[d, d] = curve
         if use_prior:
             of_t, slope, curve = self.family.log_prior(t)
-            value += self._exponent(b) + of_t
-            gradient[:d] += self.shift - self.precision @ b
+            factor, of_b = self._factor_of_prior(t), self._exponent(b)
+            pull = factor * (self.shift - self.precision @ b)
+            value += factor * of_b - self.scales * (t - self.typical) + of_t
+            gradient[:d] += pull
             gradient[d] += slope
-            hessian[:d, :d] += self.precision
+            hessian[:d, :d] += factor * self.precision
             hessian[d, d] += curve
+            if self.family.scaled:
+                gradient[d] -= 2.0 * factor * of_b + self.scales
+                hessian[d, :d] += 2.0 * pull
+                hessian[:d, d] += 2.0 * pull
+                hessian[d, d] -= 4.0 * factor * of_b
         else:
             # Dependent columns and separation make it singular; the ridge does not change the maximum.
             hessian[np.arange(d), np.arange(d)] *= 1.0 + 1e-8
@@ -183,6 +193,10 @@ class JointFinder:
     def _exponent(self, b: FloatArray) -> Any:
         """Return the log prior density of coefficients (..., d) without its constant."""
         return b @ self.shift - 0.5 * np.sum((b @ self.precision) * b, axis=-1) - 0.5 * self.penalty
+
+    def _factor_of_prior(self, t: Any) -> Any:
+        """Return the precision of coefficients at `t` divided by that at the typical one."""
+        return np.exp(-2.0 * (t - self.typical)) if self.family.scaled else 1.0
 
     def _newton(self, use_prior: bool) -> int:
         """Maximise from `at`; set `at`, `factor` and `log_posterior`."""
@@ -200,7 +214,7 @@ class JointFinder:
             self.at, self.log_posterior = v, value
             if not use_prior and value - previous < ML_GAIN:
                 return CONVERGED
-            concave, self.factor = _factor(hessian)
+            concave, self.factor = self._factor(v, hessian)
             step = cho_solve((self.factor, True), gradient)
             decrement, long = float(step @ gradient), abs(step[-1]) > LONGEST
             if use_prior and concave and not long and decrement < DECREMENT:
@@ -212,28 +226,31 @@ class JointFinder:
             v = v + step
         return NOT_CONVERGED
 
+    def _factor(self, v: FloatArray, hessian: FloatArray) -> tuple[bool, FloatArray]:
+        """Return whether minus the Hessian at `v` is positive definite, and a Cholesky factor of it.
+
+        If it is not, it is replaced by one that is: in t, where the log-likelihood can be convex, and in the
+        linear predictor, if the family's can be convex there too.
+        """
+        try:
+            return True, np.asarray(np.linalg.cholesky(hessian), dtype=np.float64)
+        except np.linalg.LinAlgError:
+            hessian, d, eta = hessian.copy(), v.size - 1, self.regression.offset + v[:-1] @ self.x
+            more = self.family.lack_of_concavity(self.regression.y, eta, float(v[-1]))
+            hessian[:d, :d] += (self.x * more) @ self.x.T
+            hessian[-1, :-1] = hessian[:-1, -1] = 0.0
+            hessian[-1, -1] = max(abs(hessian[-1, -1]), 1e-3)
+            return False, np.asarray(np.linalg.cholesky(hessian), dtype=np.float64)
+
     def _log_targets(self, points: FloatArray) -> FloatArray:
         """Return log posteriors, without the constant of the prior, at points (m, d + 1)."""
-        out = self._exponent(points[:, :-1])
+        t = points[:, -1]
+        out = self._factor_of_prior(t) * self._exponent(points[:, :-1]) - self.scales * (t - self.typical)
         for start in range(0, len(points), AT_ONCE):
             some = slice(start, start + AT_ONCE)
             eta = self.regression.offset + points[some, :-1] @ self.x
-            out[some] += self.family.joint_values(self.regression.y, self.weights, eta, points[some, -1])
+            out[some] += self.family.joint_values(self.regression.y, self.weights, eta, t[some])
         return np.asarray(out)
-
-
-def _factor(hessian: FloatArray) -> tuple[bool, FloatArray]:
-    """Return whether minus the Hessian is positive definite, and a Cholesky factor of it.
-
-    If it is not, it is replaced in t, where the log-likelihood can be convex.
-    """
-    try:
-        return True, np.asarray(np.linalg.cholesky(hessian), dtype=np.float64)
-    except np.linalg.LinAlgError:
-        hessian = hessian.copy()
-        hessian[-1, :-1] = hessian[:-1, -1] = 0.0
-        hessian[-1, -1] = max(abs(hessian[-1, -1]), 1e-3)
-        return False, np.asarray(np.linalg.cholesky(hessian), dtype=np.float64)
 
 
 def _half_log_det(factor: FloatArray) -> float:

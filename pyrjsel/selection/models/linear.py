@@ -9,23 +9,24 @@ import pandas as pd
 from numpy.typing import ArrayLike
 
 from pyrjsel._called import called
-from pyrjsel._errors import PyrjselWarning
+from pyrjsel._errors import NotAvailableError, PyrjselWarning
 from pyrjsel._typing import BoolArray, FloatArray
-from pyrjsel._validate import bad_value
+from pyrjsel._validate import bad_value, check_choice
 from pyrjsel._warnings import warn
 from pyrjsel.design import Design, DesignData, RowSource, as_chunks, as_pandas
 from pyrjsel.distributions import InverseGamma
-from pyrjsel.families import Gaussian
+from pyrjsel.families import Family, Gaussian, Student
 from pyrjsel.model_space import ModelPrior, check_bounds
-from pyrjsel.selection.evidence.gaussian import SingleModels
 from pyrjsel.selection.evidence.spike_slab import single_models
 from pyrjsel.selection.models._docstrings import shared_text
 from pyrjsel.selection.models.base import Selection
 from pyrjsel.selection.posterior import Posterior
 from pyrjsel.selection.priors.base import CoefficientPrior
-from pyrjsel.selection.priors.coefficients import GPrior
+from pyrjsel.selection.priors.coefficients import GPrior, Normal, for_unit_scale
 from pyrjsel.selection.priors.registry import GAUSSIAN
+from pyrjsel.selection.protocols import SingleModel
 from pyrjsel.selection.regression.gaussian import GaussianRegression
+from pyrjsel.selection.regression.glm import Regression
 from pyrjsel.selection.regression.summed_rows import ChunkSums, SummedRows
 from pyrjsel.selection.regression.validation import check_columns
 from pyrjsel.selection.specification import Choices
@@ -43,12 +44,14 @@ FLAT = _Flat()
 
 @shared_text
 class LinearSelection(Selection):
-    """Bayesian variable selection in a linear regression with normal errors.
+    """Bayesian variable selection in a linear regression with normal or Student-t errors.
 
     A model is a subset of the terms; a term (a numeric column, a factor, an interaction, a spline) is
     included or excluded as a whole; the intercept is always included and has a flat prior. The posterior is
-    over models, their coefficients and the error variance, and marginal likelihoods are exact. The class
-    takes arrays; for formulas use :meth:`from_formula` or :func:`pyrjsel.linear`.
+    over models, their coefficients and the error variance, and marginal likelihoods are exact. With
+    ``errors="student"`` a few outliers do not determine which terms are selected; marginal likelihoods are
+    then importance-sampling integrals over coefficients and scale. The class takes arrays; for formulas use
+    :meth:`from_formula` or :func:`pyrjsel.linear`.
 
     Parameters
     ----------
@@ -59,9 +62,18 @@ class LinearSelection(Selection):
     coef_prior : GPrior, mixture of g-priors, Normal, SpikeSlab, EmpiricalBayes, BIC or AIC, optional
         Prior on the coefficients of a model; None is ``GPrior(g="n")`` with the number of rows n. Prior
         variances are multiples of the error variance, except for ``Normal(scaled=False)`` and ``SpikeSlab``.
+        With Student-t errors, whose scale sigma takes the place of the error standard deviation, GPrior, or
+        Normal without ``scaled=False``.
     <model prior>
     sigma_prior : InverseGamma, optional
-        Prior on the error variance; None is ``1 / sigma^2``.
+        Prior on the error variance; None is ``1 / sigma^2``, the only one for Student-t errors.
+    errors : {"normal", "student"}
+        Distribution of the errors. ``"student"``: sigma times a variate of Student's t distribution, under
+        which the weight of a row in the fit decreases with its residual r, as
+        ``(df + 1) / (df + (r / sigma)^2)`` [Lange, Little and Taylor 1989]. Bounded influence holds for
+        outliers in the response, not for extreme values of columns.
+    df : float, optional
+        Degrees of freedom of Student-t errors, above 0 and at most 1e6; None is 4.
     <constraints>
     weights : str or array_like, optional
         Precision weights w, with error variance sigma^2 / w: a column of the data, or one value per row. Rows
@@ -69,7 +81,7 @@ class LinearSelection(Selection):
         doubles sigma^2, and with it prior variances that are multiples of sigma^2. That changes the posterior
         under ``Normal``, ``SpikeSlab(scaled=True)`` and a `sigma_prior`. Without a `sigma_prior` it does not
         under g-priors and their mixtures, which include the weights, nor under ``scaled=False``. With weights
-        of mean 1, sigma^2 is the error variance of a typical row.
+        of mean 1, sigma^2 is the error variance of a typical row. Not available for Student-t errors.
     offset : str or array_like, optional
         Known part of the linear predictor: a column of the data, or one value per row.
     <missing>
@@ -84,7 +96,10 @@ class LinearSelection(Selection):
         If the response is constant, or is fitted perfectly under a mixture of g-priors,
         ``Normal(scaled=False)`` or ``SpikeSlab(scaled=False)`` (without a `sigma_prior` the posterior is then
         improper), or the data cannot be used (fewer than two rows, infinite values, negative weights, columns
-        so large or small that their squares overflow or underflow).
+        so large or small that their squares overflow or underflow). With Student-t errors, if so many
+        responses are equal that sigma has no posterior.
+    NotAvailableError
+        With Student-t errors: if there are weights, other priors, or rows in chunks.
     <raises>
 
     Warns
@@ -103,14 +118,22 @@ class LinearSelection(Selection):
     16
     >>> model.fit().inclusion["posterior"].round(3).to_dict()
     {'x1': 0.902, 'x2': 0.69, 'x3': 0.465, 'x4': 0.633}
+
+    A response with a gross error, under normal and under Student-t errors:
+
+    >>> y = hald["y"].where(hald.index != 5, 1000.0)
+    >>> for errors in ("normal", "student"):
+    ...     model = rj.LinearSelection(y, hald[["x1", "x2"]], errors=errors)
+    ...     print(model.fit(rng=1).inclusion["posterior"].round(1).to_dict())
+    {}
     """
 
     title = "Linear model selection"
-    _family: Gaussian = Gaussian()
+    _family: Family = Gaussian()
     _coef_priors = GAUSSIAN
     _default_prior = GPrior("n")
 
-    regression: GaussianRegression
+    regression: Any
 
     def __init__(
         self,
@@ -120,6 +143,8 @@ class LinearSelection(Selection):
         coef_prior: CoefficientPrior | None = None,
         model_prior: ModelPrior | None = None,
         sigma_prior: InverseGamma | None = None,
+        errors: str = "normal",
+        df: float | None = None,
         costs: Mapping[str, float] | pd.Series | None = None,
         budget: float | None = None,
         always: str | Iterable[str] = (),
@@ -130,7 +155,15 @@ class LinearSelection(Selection):
         missing: str = "drop",
     ) -> None:
         choices = Choices(
-            coef_prior, model_prior, costs, budget, always, heredity, max_size, sigma_prior=sigma_prior
+            coef_prior,
+            model_prior,
+            costs,
+            budget,
+            always,
+            heredity,
+            max_size,
+            sigma_prior=sigma_prior,
+            family=_family_of(errors, df),
         )
         self._from_arrays(endog, exog, choices, {"weights": weights, "offset": offset}, missing)
 
@@ -144,6 +177,8 @@ class LinearSelection(Selection):
         coef_prior: CoefficientPrior | None = None,
         model_prior: ModelPrior | None = None,
         sigma_prior: InverseGamma | None = None,
+        errors: str = "normal",
+        df: float | None = None,
         costs: Mapping[str, float] | pd.Series | None = None,
         budget: float | None = None,
         always: str | Iterable[str] = (),
@@ -159,7 +194,9 @@ class LinearSelection(Selection):
         Parameters
         ----------
         <formula and chunks>
-        coef_prior, model_prior, sigma_prior, costs, budget, always, heredity, max_size : optional
+        coef_prior, model_prior, sigma_prior, errors, df : optional
+            As for the class.
+        costs, budget, always, heredity, max_size : optional
             As for the class.
         weights, offset, missing : optional
             As for the class.
@@ -186,7 +223,15 @@ class LinearSelection(Selection):
         ('np.log(Po1)', 'np.log(Ineq)')
         """
         choices = Choices(
-            coef_prior, model_prior, costs, budget, always, heredity, max_size, sigma_prior=sigma_prior
+            coef_prior,
+            model_prior,
+            costs,
+            budget,
+            always,
+            heredity,
+            max_size,
+            sigma_prior=sigma_prior,
+            family=_family_of(errors, df),
         )
         extras = {"weights": weights, "offset": offset}
         model = cls._from_rows(formula, data, choices, extras, missing, functions)
@@ -209,6 +254,10 @@ class LinearSelection(Selection):
         chunks = as_chunks(data)
         if chunks is None:
             return super()._from_rows(formula, data, choices, extras, missing, functions)
+        if choices.family is not None:
+            raise NotAvailableError(
+                "Student-t errors need all rows, and data in chunks are reduced to sums: give a DataFrame."
+            )
         design, reduced = Design.from_chunks(
             formula,
             chunks,
@@ -224,6 +273,8 @@ class LinearSelection(Selection):
 
     def _build(self, design: Design, data: DesignData | SummedRows, choices: Choices) -> None:
         super()._build(design, data, choices)
+        if self._is_student:
+            return
         nu = self.regression.nu
         if nu <= 2:
             what = "mean" if nu <= 1 else "standard deviation"
@@ -233,6 +284,11 @@ class LinearSelection(Selection):
                 "rows, or a sigma_prior.",
                 PyrjselWarning,
             )
+
+    @property
+    def _is_student(self) -> bool:
+        """Whether errors are not normal: the regression is then one of generalised linear models."""
+        return isinstance(self._family, Student)
 
     def _check_rows(self) -> None:
         if not isinstance(self.data, SummedRows):
@@ -247,7 +303,7 @@ class LinearSelection(Selection):
         if not isinstance(self.data, SummedRows):
             return super()._response_facts()
         response = self.data.sums.response
-        return self._family.moments(
+        return Gaussian().moments(
             float(response.mean[0]), float(np.sqrt(response.products[0, 0] / response.weight))
         )
 
@@ -257,8 +313,10 @@ class LinearSelection(Selection):
         weights = self.data.extras.get("weights")
         return float(self.data.y.size if weights is None else np.sum(weights > 0))
 
-    def _make_regression(self) -> GaussianRegression:
+    def _make_regression(self) -> GaussianRegression | Regression:
         sigma_prior = self._choices.sigma_prior
+        if self._is_student:
+            return self._student_regression()
         if sigma_prior is not None and not isinstance(sigma_prior, InverseGamma):
             raise bad_value("sigma_prior", "None or an InverseGamma", sigma_prior)
         sizes = [len(term.columns) for term in self.design.terms]
@@ -286,18 +344,54 @@ class LinearSelection(Selection):
             choices = replace(choices, sigma_prior=choices.sigma_prior.restrict(len(keep)))
         return choices
 
-    def _make_marginal(self, posterior: Posterior) -> SingleModels:
-        return single_models(self.regression)
+    def _student_regression(self) -> Regression:
+        """Return the regression with Student-t errors."""
+        if self._choices.sigma_prior is not None:
+            raise bad_value("sigma_prior", "None if errors='student'", self._choices.sigma_prior)
+        if "weights" in self.data.extras:
+            raise NotAvailableError(
+                "Student-t errors do not support 'weights', whose scale would not be that of a variance: "
+                "leave them out, or use errors='normal'."
+            )
+        prior = self.coef_prior
+        if not isinstance(prior, GPrior | Normal) or (isinstance(prior, Normal) and prior.scaled is False):
+            raise NotAvailableError(
+                "Student-t errors support GPrior, and Normal whose variance is a multiple of sigma^2. Got "
+                f"{prior!r}: use one of these, or errors='normal'."
+            )
+        return Regression.build(
+            self.data.X,
+            self.data.y,
+            [len(term.columns) for term in self.design.terms],
+            for_unit_scale(prior),
+            offset=self.data.extras.get("offset"),
+            family=self._family,
+        )
+
+    def _make_marginal(self, posterior: Posterior) -> SingleModel:
+        return super()._make_marginal(posterior) if self._is_student else single_models(self.regression)
 
     def _priors(self) -> dict[str, object]:
         sigma_prior = self._choices.sigma_prior
         return {**super()._priors(), "error variance prior": sigma_prior or FLAT}
 
     def _prior_numbers(self) -> dict[str, tuple[str, list[FloatArray]]]:
+        if self._is_student:
+            return super()._prior_numbers()
         return {
             "coefficient prior": self.regression.prior.numbers,
             "error variance prior": ("", [np.array([self.regression.a, self.regression.b])]),
         }
+
+
+def _family_of(errors: str, df: float | None) -> Student | None:
+    """Return the family of errors that are not normal."""
+    check_choice(errors, "errors", ("normal", "student"))
+    if errors == "normal":
+        if df is not None:
+            raise bad_value("df", "None if errors='normal'", df)
+        return None
+    return Student() if df is None else Student(df)
 
 
 # The short name.

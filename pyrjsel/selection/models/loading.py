@@ -1,7 +1,7 @@
 """Loading of saved results."""
 
 import warnings
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 import numpy as np
@@ -12,7 +12,7 @@ from pyrjsel._once import catching_warnings
 from pyrjsel._typing import ByteArray, FloatArray
 from pyrjsel.design import AbsentRows, Design, other_rows, rows_from_plain
 from pyrjsel.distributions import InverseGamma
-from pyrjsel.families import Family, Values
+from pyrjsel.families import Family, Student, Values
 from pyrjsel.model_space import PackedModels, PriorInclusion, PriorSizes
 from pyrjsel.report import table_from_plain
 from pyrjsel.results import (
@@ -46,8 +46,12 @@ from pyrjsel.storage import (
 
 # Tolerance for agreement of dependent figures; probabilities below `LEAST` have fewer digits.
 ROUNDING, LEAST = 1e-6, 1e-290
-# Families of which users choose something.
-FAMILIES = {type(kind._family).__name__: type(kind._family) for kind in CLASSES.values()}
+# Families of which users choose something, and those that they can choose in place of that of a class.
+INSTEAD: Mapping[type[Selection], type[Family]] = {LinearSelection: Student}
+FAMILIES = {
+    kind.__name__: kind for kind in (*(type(model._family) for model in CLASSES.values()), *INSTEAD.values())
+}
+NUISANCE = {name for kind in FAMILIES.values() for name in kind().nuisance.names}
 
 
 def read_results(content: Content, schema: int, given: Given) -> SelectionResults:
@@ -83,7 +87,7 @@ def _choices(content: Content, kind: type[Selection]) -> Choices:
     if sigma_prior is not None and not isinstance(sigma_prior, InverseGamma):
         raise content.wrong("sigma_prior", "a prior of a variance")
     family = described(content.plain("family"), FAMILIES) if "family" in content else None
-    if isinstance(family, Family) and not isinstance(family, type(kind._family)):
+    if isinstance(family, Family) and not isinstance(family, INSTEAD.get(kind, type(kind._family))):
         raise content.wrong("family", "that of the class")
     return Choices(
         coef_prior=coef_prior,
@@ -406,7 +410,7 @@ def _nuisance(
 ) -> dict[str, FloatArray]:
     """Return draws of the nuisance parameters of a model, from the entries of their names."""
     own = model._family.nuisance.names
-    for name in {name for each in CLASSES.values() for name in each._family.nuisance.names}:
+    for name in NUISANCE:
         if (member.format(name) in content) != (name in own):
             raise content.wrong(member.format(name), "that of a family with this parameter")
     return {name: content.numbers(member.format(name), shape, 0.0) for name in own}

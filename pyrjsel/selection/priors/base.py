@@ -124,6 +124,17 @@ class CompiledPrior:
         """Return the prior at a known g."""
         return replace(self, precision=self.precision * np.exp(-log_g), mixture=None, rule=None)
 
+    def times(self, factor: float) -> "CompiledPrior":
+        """Return the prior whose precision is multiplied by `factor`, with the same mean."""
+        logs = None if self.log_weights is None else self.log_weights + np.log(factor)
+        return replace(
+            self,
+            precision=factor * self.precision,
+            shift=factor * self.shift,
+            penalty=factor * self.penalty,
+            log_weights=logs,
+        )
+
     def logpdf(self, b: FloatArray, columns: FloatArray) -> float:
         """Return the log density of coefficients `b` (d,) of `columns` (d,), intercept (0) first."""
         k = self.precision[np.ix_(columns, columns)]

@@ -1,6 +1,6 @@
 """Normal priors and g-priors on the coefficients of a model."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -208,6 +208,20 @@ class GPrior(CoefficientPrior):
         _check_flat(self)
         zero = np.zeros(scale.size)
         return FixedG(zero, zero, zero, g=self.value(n))
+
+
+def for_unit_scale(prior: "Normal | GPrior") -> "Normal | GPrior":
+    """Return the prior at sigma = 1 of a model with a scale sigma, in the form of families without one.
+
+    Raises
+    ------
+    ParameterError
+        If the prior of the intercept is not flat.
+    """
+    _check_flat(prior)
+    if isinstance(prior, Normal):
+        return replace(prior, scaled=None, intercept="flat")
+    return replace(prior, information="unit", intercept="flat")
 
 
 def _check_flat(prior: "Normal | GPrior") -> None:

@@ -32,8 +32,8 @@ cdef class Problem:
         The constant of the intercept and the standardised design columns.
     wy, offset : float64 arrays (n,)
         Weight times response, and offset of the linear predictor.
-    w : float64 array (n,) or None
-        Weights; None if all are one.
+    w : float64 array (n,) or longer, or None
+        Weights, and further numbers that the passes need behind them; None if all weights are one.
     term_start : int32 array (J + 1,)
         Term j has the columns ``term_start[j]:term_start[j + 1]``.
     precision, shift, penalty : float64 arrays (D + 1, D + 1), (D + 1,), (D + 1,)
@@ -65,7 +65,7 @@ cdef class Problem:
         cdef Py_ssize_t n = columns.shape[1], m = columns.shape[0]
         if n == 0 or m == 0 or wy.shape[0] != n or offset.shape[0] != n or precision.shape[0] != m \
                 or precision.shape[1] != m or shift.shape[0] != m or penalty.shape[0] != m \
-                or term_start[term_start.shape[0] - 1] != m or (w is not None and w.shape[0] != n) \
+                or term_start[term_start.shape[0] - 1] != m or (w is not None and w.shape[0] < n) \
                 or (log_weights is not None and log_weights.shape[0] != m) \
                 or (log_prior_g is not None and (
                     log_g is None or log_prior_g.shape[0] not in (1, m) or log_prior_g.shape[1] != G_NODES

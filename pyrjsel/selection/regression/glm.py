@@ -161,7 +161,7 @@ class Regression(TermColumns):
         family = Binomial() if family is None else family
         family = family.for_rows(y, weights, offset)
         saturated, log_constant = family.saturated(y, weights), family.log_constant(y, weights)
-        equal = equal_rows(x, offset)
+        equal = equal_rows(x, offset) if family.combines else None
         if equal is not None:
             y, weights = equal.merge(y, weights)
             x, offset = x[equal.first], None if offset is None else offset[equal.first]
@@ -182,6 +182,8 @@ class Regression(TermColumns):
         else:
             gram = (columns[1:] * w) @ columns[1:].T
         prior = coef_prior.compile(Columns(mean, scale, gram, total))
+        if family.scaled:
+            prior = prior.times(family.size**-2.0)
         if family.expanded and (prior.mixture is not None or prior.rule is not None):
             unknown = listed(family.expanded)
             raise NotAvailableError(
@@ -278,8 +280,16 @@ class Regression(TermColumns):
         return np.where(known, score**2 / np.where(known, information, 1.0), 0.0)
 
     def least_power(self, max_size: int) -> float:
-        """Return the t above which powers t of posteriors of at most `max_size` terms are integrable."""
-        return 0.0
+        """Return the t above which powers t of posteriors of at most `max_size` terms are integrable.
+
+        Only a scale of errors s limits it. As it goes to infinity, the likelihood of n rows is s^-n, the prior
+        of d scaled coefficients s^-d, and their posteriors and that of the intercept are as wide as s: the
+        integral over log s of s^(d + 1 - t (n + d)) must exist.
+        """
+        if not (self.family.expanded and self.family.scaled):
+            return 0.0
+        d = self.widest(max_size) - 1
+        return (d + 1.0) / (self.y.size + d)
 
     def __getstate__(self) -> dict[str, Any]:
         state = self.__dict__.copy()

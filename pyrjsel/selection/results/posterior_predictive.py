@@ -162,7 +162,9 @@ class Predictive(PosteriorTables):
         """
         results = self
         family, name = results.model.regression.family, results.model.design.response
-        means = self._mean_coefficients(gamma) if family.link == "identity" else None
+        # Means of single models with Student-t errors are integrals, of which draws are a part.
+        exact = family.link == "identity" and (gamma is None or not family.expanded)
+        means = self._mean_coefficients(gamma) if exact else None
         if spread or means is None:
             coefficients, nuisance = self._coefficient_draws(gamma, draws or PREDICTION_DRAWS)
         else:

@@ -169,10 +169,10 @@ class SingleModelResults:
         Raises
         ------
         NotAvailableError
-            For models without an error variance, which have :attr:`prsquared`.
+            For other than linear models, which have :attr:`prsquared`.
         """
         model = self._results.model
-        if model.regression.family.name != "gaussian":
+        if model.regression.family.link != "identity":
             raise NotAvailableError("The R-squared of other than linear models is prsquared, of deviances.")
         data = rows_of_fit(model)
         weights = data.extras.get("weights", np.ones(data.y.size))
@@ -192,7 +192,7 @@ class SingleModelResults:
             For linear models, which have :attr:`rsquared`.
         """
         model = self._results.model
-        if model.regression.family.name == "gaussian":
+        if model.regression.family.link == "identity":
             raise NotAvailableError("Linear models have rsquared.")
         null = self._results._marginal.deviance(np.zeros_like(self._gamma))
         return 1.0 - self.deviance / float(null)
@@ -254,7 +254,7 @@ class SingleModelResults:
             Prints as text; ``as_html``, ``as_latex``, ``as_csv``.
         """
         model = self._results.model
-        linear = model.regression.family.name == "gaussian"
+        linear = model.regression.family.link == "identity"
         share = ("R-squared", self.rsquared) if linear else ("Pseudo R-squared", self.prsquared)
         facts = [
             *row_facts(model.design.response, model.nobs, 0),

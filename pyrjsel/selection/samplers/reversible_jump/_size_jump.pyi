@@ -7,8 +7,11 @@ from pyrjsel.model_space import Space
 from pyrjsel.selection.regression._problem import Problem
 from pyrjsel.selection.samplers.reversible_jump._rjmcmc import ReversibleJump
 
+class SliceJump(ReversibleJump):
+    def draw(self, rng: np.random.Generator) -> None: ...
+
 @final
-class SizeJump(ReversibleJump):
+class SizeJump(SliceJump):
     def __init__(
         self,
         problem: Problem,
@@ -24,4 +27,16 @@ class SizeJump(ReversibleJump):
         log_prior: tuple[float, float],
         **rest: Any,
     ) -> None: ...
-    def draw(self, rng: np.random.Generator) -> None: ...
+
+@final
+class ScaleJump(SliceJump):
+    def __init__(
+        self,
+        problem: Problem,
+        space: Space,
+        gamma: ByteArray,
+        b: FloatArray,
+        *,
+        errors: tuple[float, float, float],
+        **rest: Any,
+    ) -> None: ...

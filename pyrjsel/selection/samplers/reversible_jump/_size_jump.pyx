@@ -1,11 +1,12 @@
-"""Reversible-jump chains whose state ends with the size of a family.
+"""Reversible-jump chains whose state ends with a positive parameter of the likelihood.
 
-A size is a positive parameter, such as theta of negative binomial counts or the shape of gamma responses.
-
-Given the size s, the likelihood is that of the family's passes with weights ``share w y + s w`` and the offset
-``-log(s)``: flips, swaps and updates of coefficients are the same as for other families. Each iteration
-begins with an update of ``t = log(s)`` given the coefficients, by slice sampling [Neal 2003] with the
-density of (gamma, b, t) to the power of the chain's inverse temperature.
+A size s, such as theta of negative binomial counts or the shape of gamma responses: given s, the likelihood is that
+of the family's passes with weights ``share w y + s w`` and the offset ``-log(s)``. Sigma, the scale of Student-t
+errors: given sigma, the passes of the family take it behind the weights, and the prior of coefficients is scaled
+by it. Flips, swaps and updates of coefficients are then the same as for other families. Each iteration begins with
+an update of the logarithm t of the parameter given the coefficients, by slice sampling [Neal 2003] with the density
+of (gamma, b, t) to the power of the chain's inverse temperature; under Student-t errors that of (gamma, b / s, t),
+with a typical sigma s, which does not depend on the unit of the response.
 """
 
 cimport cython
@@ -16,19 +17,83 @@ import numpy as np
 from pyrjsel._core.random cimport (
     bitgen_of, bitgen_t, random_standard_exponential, random_standard_uniform,
 )
-from pyrjsel.selection.regression._problem cimport Problem
+from pyrjsel.selection.regression._problem cimport Problem, prior_dimension, prior_exponent
 from pyrjsel.selection.samplers.reversible_jump._rjmcmc cimport ReversibleJump
 
 cdef double HALF_LOG_2PI = 0.9189385332046727418
-# Width of the first interval of a slice, and most intervals: the log size varies by a tenth to a few units, and
-# its prior bounds it.
+# Width of the first interval of a slice, and most intervals: a log size varies by a tenth to a few units, and
+# its prior bounds it; log sigma varies by tenths.
 cdef double WIDTH = 1.0
+cdef double LOG_2 = 0.6931471805599453
 cdef enum:
     MOST_STEPS = 64
 
 
+cdef class SliceJump(ReversibleJump):
+    """A reversible-jump chain whose state ends with a positive parameter, updated by slice sampling."""
+
+    cdef double apart            # terms of the log target that depend on the parameter alone
+
+    cdef double log_target(self) noexcept nogil:
+        return ReversibleJump.log_target(self) + self.apart
+
+    cdef double level(self) noexcept nogil:
+        """The same as `height` at the present state, to the power of the chain."""
+        return self.t * (self.loglik + self.apart)
+
+    cdef double height(self, double t, double now) noexcept nogil:
+        """Terms of the log target at logarithm `t` that depend on it, to the power of the chain.
+
+        `now` is the logarithm of the state, to which all else belongs.
+        """
+        return 0.0
+
+    cdef void draw_parameter(self, bitgen_t* rng) noexcept nogil:
+        """Update the parameter given the coefficients, without a recomputation."""
+        cdef double now, level, low, high, t
+        cdef int left, right
+        self.refresh()
+        now = log(self.b[self.p.n_columns])
+        level = self.level() - random_standard_exponential(rng)
+        low = now - WIDTH * random_standard_uniform(rng)
+        high = low + WIDTH
+        left = <int> (MOST_STEPS * random_standard_uniform(rng))
+        right = MOST_STEPS - 1 - left
+        while left > 0 and self.height(low, now) > level:
+            low -= WIDTH
+            left -= 1
+        while right > 0 and self.height(high, now) > level:
+            high += WIDTH
+            right -= 1
+        while True:
+            t = low + (high - low) * random_standard_uniform(rng)
+            if self.height(t, now) > level or t == now:
+                break
+            if t < now:
+                low = t
+            else:
+                high = t
+        self.b[self.p.n_columns] = exp(t)
+
+    cdef void iterate(self, bitgen_t* rng) noexcept nogil:
+        self.draw_parameter(rng)
+        ReversibleJump.iterate(self, rng)
+
+    def log_density(self):
+        """Return log-likelihood plus log prior of the parameter, log coefficient prior, log model prior."""
+        loglik, log_prior, log_model = ReversibleJump.log_density(self)
+        return loglik + self.apart, log_prior, log_model
+
+    def draw(self, rng):
+        """Update the parameter once, at the chain's temperature."""
+        cdef bitgen_t* bits = bitgen_of(rng)
+        with rng.bit_generator.lock, nogil:
+            self.draw_parameter(bits)
+            self.refresh()
+
+
 @cython.final
-cdef class SizeJump(ReversibleJump):
+cdef class SizeJump(SliceJump):
     """A reversible-jump chain whose state ends with a size.
 
     Parameters
@@ -54,7 +119,7 @@ cdef class SizeJump(ReversibleJump):
     cdef const double[::1] weights, start
     cdef const double[:, ::1] gammas
     cdef double[::1] totals, moved, other
-    cdef double share, slope, constant, mean, sd, of_size
+    cdef double share, slope, constant, mean, sd
 
     def __init__(self, Problem problem not None, space, gamma, b, *, const double[::1] weights not None,
                  const double[::1] offset not None, double share, const double[:, ::1] gammas not None,
@@ -88,11 +153,8 @@ cdef class SizeJump(ReversibleJump):
             self.moved[i] = self.start[i] - t
         self.own.w = &self.totals[0]
         self.own.offset = &self.moved[0]
-        self.of_size = self.without_eta(size)
+        self.apart = self.without_eta(size)
         return ReversibleJump.refresh(self)
-
-    cdef double log_target(self) noexcept nogil:
-        return ReversibleJump.log_target(self) + self.of_size
 
     cdef double height(self, double t, double now) noexcept nogil:
         """Log-likelihood and log prior at log size `t`, to the power of the chain; `now` is that of eta."""
@@ -104,45 +166,64 @@ cdef class SizeJump(ReversibleJump):
         return self.t * (self.p.shifted(self.p.n, self.eta, self.p.columns, now - t, self.p.wy,
                                         &self.other[0], self.eta_new) + self.without_eta(size))
 
-    cdef void draw_size(self, bitgen_t* rng) noexcept nogil:
-        """Update the size given the coefficients, without a recomputation."""
-        cdef double now, level, low, high, t
-        cdef int left, right
-        self.refresh()
-        now = log(self.b[self.p.n_columns])
-        level = self.t * (self.loglik + self.of_size) - random_standard_exponential(rng)
-        low = now - WIDTH * random_standard_uniform(rng)
-        high = low + WIDTH
-        left = <int> (MOST_STEPS * random_standard_uniform(rng))
-        right = MOST_STEPS - 1 - left
-        while left > 0 and self.height(low, now) > level:
-            low -= WIDTH
-            left -= 1
-        while right > 0 and self.height(high, now) > level:
-            high += WIDTH
-            right -= 1
-        while True:
-            t = low + (high - low) * random_standard_uniform(rng)
-            if self.height(t, now) > level or t == now:
-                break
-            if t < now:
-                low = t
-            else:
-                high = t
-        self.b[self.p.n_columns] = exp(t)
 
-    cdef void iterate(self, bitgen_t* rng) noexcept nogil:
-        self.draw_size(rng)
-        ReversibleJump.iterate(self, rng)
+@cython.final
+cdef class ScaleJump(SliceJump):
+    """A reversible-jump chain whose state ends with sigma, the scale of Student-t errors.
 
-    def log_density(self):
-        """Return log-likelihood plus log prior of the log size, log coefficient prior, log model prior."""
-        loglik, log_prior, log_model = ReversibleJump.log_density(self)
-        return loglik + self.of_size, log_prior, log_model
+    Parameters
+    ----------
+    problem : Problem
+        At a typical sigma, with the prior there; its passes are those of the family.
+    space, gamma, **rest
+        As for :class:`Moves`.
+    b : float64 array (D + 2,)
+        Coefficients on the internal scale, and sigma.
+    errors : tuple of (float, float, float)
+        Degrees of freedom, the typical sigma, and the log density of an error of 0 with sigma = 1.
+    """
 
-    def draw(self, rng):
-        """Update the size once, at the chain's temperature."""
-        cdef bitgen_t* bits = bitgen_of(rng)
-        with rng.bit_generator.lock, nogil:
-            self.draw_size(bits)
-            self.refresh()
+    cdef double df, log_typical, constant
+    cdef double[::1] numbers, other      # weights, df and df sigma^2, as passes take them
+
+    def __init__(self, Problem problem not None, space, gamma, b, *, errors, **rest):
+        cdef Py_ssize_t n = problem.c.n
+        if not 0.0 < b[len(b) - 1] < np.inf:
+            raise ValueError("sigma must be positive and finite")
+        self.n_extra = 1
+        self.df, typical, self.constant = errors
+        self.log_typical = log(typical)
+        self.numbers, self.other = np.ones(n + 2), np.ones(n + 2)
+        self.numbers[n] = self.other[n] = self.df
+        ReversibleJump.__init__(self, problem, space, gamma, b, **rest)
+
+    cdef double without_eta(self, double t) noexcept nogil:
+        """The terms of the log target that depend on sigma alone: constants, and its prior."""
+        return self.p.n * (self.constant - t) + LOG_2
+
+    cdef int refresh(self) noexcept nogil:
+        """Recompute everything from the state, the scales first."""
+        cdef double sigma = self.b[self.p.n_columns], t = log(sigma)
+        self.numbers[self.p.n + 1] = self.df * sigma * sigma
+        self.own.w = &self.numbers[0]
+        self.own.scale = exp(2.0 * (self.log_typical - t))
+        self.own.log_constant = 2.0 * self.log_typical - t - HALF_LOG_2PI
+        self.own.log_unit = self.log_typical
+        self.apart = self.without_eta(t)
+        return ReversibleJump.refresh(self)
+
+    cdef double of_prior(self, double t, double now) noexcept nogil:
+        """Terms of the log prior of coefficients that depend on sigma; the exponent is scaled as at `now`."""
+        cdef double form
+        self.gather(self.b, self.small)
+        form = prior_exponent(self.p, self.d, self.cols, self.small)
+        return exp(2.0 * (now - t)) * form - prior_dimension(self.p, self.d) * t
+
+    cdef double level(self) noexcept nogil:
+        cdef double now = log(self.b[self.p.n_columns])
+        return SliceJump.level(self) + self.t * self.of_prior(now, now)
+
+    cdef double height(self, double t, double now) noexcept nogil:
+        self.other[self.p.n + 1] = self.df * exp(2.0 * t)
+        return self.t * (self.p.shifted(self.p.n, self.eta, self.p.columns, 0.0, self.p.wy, &self.other[0],
+                                        self.eta_new) + self.without_eta(t) + self.of_prior(t, now))

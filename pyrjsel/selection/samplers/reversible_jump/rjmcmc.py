@@ -21,7 +21,7 @@ from pyrjsel.selection.samplers.recording.recorder import Block, Manner
 from pyrjsel.selection.samplers.reversible_jump._gaussian_jump import GaussianJump, MixtureJump
 from pyrjsel.selection.samplers.reversible_jump._moves import MOVES
 from pyrjsel.selection.samplers.reversible_jump._rjmcmc import ReversibleJump
-from pyrjsel.selection.samplers.reversible_jump._size_jump import SizeJump
+from pyrjsel.selection.samplers.reversible_jump._size_jump import ScaleJump, SizeJump
 from pyrjsel.selection.samplers.reversible_jump.proposal import entry_weights, full_model_proposal
 from pyrjsel.selection.samplers.reversible_jump.surrogate_jumps import (
     SurrogateJumps,
@@ -40,6 +40,8 @@ def make_chain(
         prior = regression.prior
         if regression.family.expanded:
             more = {**regression.family.of_jumps(), **rest}
+            if regression.family.scaled:
+                return ScaleJump(*common, **more)
             return SizeJump(*common, weights=regression.row_weights, offset=regression.offset, **more)
         if prior.mixture is None:
             return ReversibleJump(*common, **rest)
@@ -319,7 +321,10 @@ class RJMCMC(MCMC):
         if regression.prior.rule is not None:
             raise NotAvailableError(NO_DENSITY)
         if options.surrogate and len(self.nuisance(regression) or ()):
-            must = "0 for linear models, with mixtures of g-priors, and if theta or shape is unknown"
+            must = (
+                "0 for linear models, with mixtures of g-priors, and if a parameter such as sigma "
+                "or theta is unknown"
+            )
             raise bad_value("surrogate", must, options.surrogate)
         free = int(np.sum(space.free))
         swaps = free if space.bounded else -(-free // 4)
