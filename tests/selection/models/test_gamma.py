@@ -366,7 +366,7 @@ def test_equal_responses_have_a_posterior_if_the_shape_is_known(table):
 
 
 def test_surrogate_jumps_need_a_known_shape(unknown):
-    with pytest.raises(rj.ParameterError, match=r"'surrogate' .* if theta or shape is unknown"):
+    with pytest.raises(rj.ParameterError, match=r"'surrogate' .* if theta, shape or sigma is unknown"):
         unknown.fit(sampler="rjmcmc", surrogate=1)
 
 

@@ -344,7 +344,7 @@ def test_bad_counts_are_errors(table, change, message):
 
 
 def test_surrogate_jumps_need_a_known_theta(unknown):
-    with pytest.raises(rj.ParameterError, match=r"'surrogate' .* if theta or shape is unknown"):
+    with pytest.raises(rj.ParameterError, match=r"'surrogate' .* if theta, shape or sigma is unknown"):
         unknown.fit(sampler="rjmcmc", surrogate=1)
 
 

@@ -321,10 +321,7 @@ class RJMCMC(MCMC):
         if regression.prior.rule is not None:
             raise NotAvailableError(NO_DENSITY)
         if options.surrogate and len(self.nuisance(regression) or ()):
-            must = (
-                "0 for linear models, with mixtures of g-priors, and if a parameter such as sigma "
-                "or theta is unknown"
-            )
+            must = "0 for linear models, with mixtures of g-priors, and if theta, shape or sigma is unknown"
             raise bad_value("surrogate", must, options.surrogate)
         free = int(np.sum(space.free))
         swaps = free if space.bounded else -(-free // 4)
