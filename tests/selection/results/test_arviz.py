@@ -148,7 +148,11 @@ WEIGHTS = 1.0 + np.arange(189) % 3
     [
         ("logit", "low ~ age + lwt + smoke", lambda y, eta, s: stats.bernoulli(expit(eta)).logpmf(y)),
         ("poisson", "ftv ~ age + lwt + smoke", lambda y, eta, s: stats.poisson(np.exp(eta)).logpmf(y)),
-        ("linear", "bwt ~ age + lwt + smoke", lambda y, eta, s: stats.norm(eta, s / np.sqrt(WEIGHTS)).logpdf(y)),
+        (
+            "linear",
+            "bwt ~ age + lwt + smoke",
+            lambda y, eta, s: stats.norm(eta, s / np.sqrt(WEIGHTS)).logpdf(y),
+        ),
     ],
 )
 def test_log_densities_of_responses(births, kind, formula, density):

@@ -2,10 +2,10 @@
 
 A size is a positive parameter, such as theta of negative binomial counts or the shape of gamma responses.
 
-Given the size s, the likelihood is that of the family's passes with weights ``share w y + s w`` and the offset
-``-log(s)``: flips, swaps and updates of coefficients are the same as for other families. Each iteration
-begins with an update of ``t = log(s)`` given the coefficients, by slice sampling [Neal 2003] with the
-density of (gamma, b, t) to the power of the chain's inverse temperature.
+Given the size s, the likelihood is that of the family's passes with weights ``share w y + s w`` and the
+offset ``-log(s)``: flips, swaps and updates of coefficients are the same as for other families. Each
+iteration begins with an update of ``t = log(s)`` given the coefficients, by slice sampling [Neal 2003] with
+the density of (gamma, b, t) to the power of the chain's inverse temperature.
 """
 
 cimport cython
@@ -20,8 +20,8 @@ from pyrjsel.selection.regression._problem cimport Problem
 from pyrjsel.selection.samplers.reversible_jump._rjmcmc cimport ReversibleJump
 
 cdef double HALF_LOG_2PI = 0.9189385332046727418
-# Width of the first interval of a slice, and most intervals: the log size varies by a tenth to a few units, and
-# its prior bounds it.
+# Width of the first interval of a slice, and most intervals: the log size varies by a tenth to a few units,
+# and its prior bounds it.
 cdef double WIDTH = 1.0
 cdef enum:
     MOST_STEPS = 64
