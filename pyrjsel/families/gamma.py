@@ -12,7 +12,7 @@ from pyrjsel.families._family import POSITIVE, Passes
 from pyrjsel.families.nuisance import Values
 from pyrjsel.families.quantiles import increasing_root
 from pyrjsel.families.sized import Sized
-from pyrjsel.families.statistics import Statistic, average, deviation, largest, skewness, smallest
+from pyrjsel.families.statistics import OF_NUMBERS, Statistic, average, deviation
 
 # Distribution functions are evaluated for at most this many components at a time.
 AT_ONCE = 2**21
@@ -194,13 +194,7 @@ class Gamma(Sized):
 
     def statistics(self, weights: FloatArray) -> dict[str, Statistic]:
         """Return the mean, the standard deviation, the minimum, the maximum and the skewness."""
-        return {
-            "mean": Statistic(average),
-            "sd": Statistic(deviation),
-            "min": Statistic(smallest),
-            "max": Statistic(largest),
-            "skewness": Statistic(skewness),
-        }
+        return dict(OF_NUMBERS)
 
     def facts(self, y: FloatArray, weights: FloatArray | None) -> list[tuple[str, str]]:
         """Return the mean and the standard deviation of the response, and what is known of the shape."""

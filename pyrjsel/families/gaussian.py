@@ -12,7 +12,7 @@ from pyrjsel.families._family import NORMAL, Passes
 from pyrjsel.families.family import Family
 from pyrjsel.families.nuisance import Nuisance, Values
 from pyrjsel.families.quantiles import increasing_root
-from pyrjsel.families.statistics import Statistic, average, deviation, largest, skewness, smallest
+from pyrjsel.families.statistics import OF_NUMBERS, Statistic, average, deviation
 
 
 class IdentityLink(Family):
@@ -49,13 +49,7 @@ class IdentityLink(Family):
 
     def statistics(self, weights: FloatArray) -> dict[str, Statistic]:
         """Return the mean, the standard deviation, the minimum, the maximum and the skewness."""
-        return {
-            "mean": Statistic(average),
-            "sd": Statistic(deviation),
-            "min": Statistic(smallest),
-            "max": Statistic(largest),
-            "skewness": Statistic(skewness),
-        }
+        return dict(OF_NUMBERS)
 
     def facts(self, y: FloatArray, weights: FloatArray | None) -> list[tuple[str, str]]:
         """Return the mean and the standard deviation of the response."""

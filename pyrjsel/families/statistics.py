@@ -55,6 +55,16 @@ def largest(y: FloatArray, mean: FloatArray, weights: FloatArray) -> float:
     return float(y.max())
 
 
+# Of responses that are any number, or any positive one.
+OF_NUMBERS = {
+    "mean": Statistic(average),
+    "sd": Statistic(deviation),
+    "min": Statistic(smallest),
+    "max": Statistic(largest),
+    "skewness": Statistic(skewness),
+}
+
+
 def share_of_zeros(y: FloatArray, mean: FloatArray, weights: FloatArray) -> float:
     """Return the proportion of responses that are 0."""
     return float(np.mean(y == 0))

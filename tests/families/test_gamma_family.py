@@ -92,42 +92,6 @@ def test_compiled_passes_have_the_same_likelihood(rows):
     np.testing.assert_allclose(weight, w * family.curvature(mean), rtol=1e-9)
 
 
-def test_derivatives_in_eta_and_log_shape(rows):
-    y, w, eta = rows
-    family, t, h = Gamma().for_rows(y, w, None), 0.3, 1e-4
-
-    def value(eta, t):
-        return family.joint(y, w, eta, t)[0]
-
-    middle, slope, weight, by_t, curve, cross = family.joint(y, w, eta, t)
-    assert middle == pytest.approx(scipys(y, w, eta, np.exp(t)).sum(), rel=1e-12)
-    with_prior = family.joint_values(y, w, np.stack([eta, eta]), np.array([t, t + h]))
-    for found, at in zip(with_prior, (t, t + h), strict=True):
-        assert found == pytest.approx(value(eta, at) + stats.norm.logpdf(at, 0, 2), rel=1e-12)
-    # Errors of differences: 1e-8 of third and fourth derivatives, and 1e-14 / h**2 of rounding, times 100.
-    up, down = value(eta, t + h), value(eta, t - h)
-    assert by_t == pytest.approx((up - down) / (2 * h), abs=1e-5)
-    assert curve == pytest.approx((2 * middle - up - down) / h**2, abs=1e-3)
-    for k in (0, 7, 23):
-        e = np.zeros(N)
-        e[k] = h
-        assert slope[k] == pytest.approx((value(eta + e, t) - value(eta - e, t)) / (2 * h), abs=1e-5)
-        second = (2 * middle - value(eta + e, t) - value(eta - e, t)) / h**2
-        assert weight[k] == pytest.approx(second, abs=1e-3)
-        mixed = value(eta + e, t - h) + value(eta - e, t + h) - value(eta + e, t + h) - value(eta - e, t - h)
-        assert cross[k] == pytest.approx(mixed / (4 * h * h), abs=1e-3)
-
-
-def test_constants_of_loops(rows):
-    """Gamma functions and linear terms are the log-likelihood without the passes."""
-    y, w, eta = rows
-    family, shape = Gamma().for_rows(y, w, None), 2.3
-    (a, b, c), (slope, rest) = family.gammas()
-    value = evaluated(POSITIVE, eta - np.log(shape), w * y, shape * w)[1]
-    value += c @ [float(mp.loggamma(x)) for x in a + b * shape] + slope * shape + rest
-    assert value == pytest.approx(scipys(y, w, eta, shape).sum(), rel=1e-12)
-
-
 def test_the_typical_shape_maximises_the_null_model(rows):
     y, w, _ = rows
     offset = np.linspace(-0.5, 0.5, N)

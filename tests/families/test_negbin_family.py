@@ -55,34 +55,6 @@ def test_compiled_passes_have_the_same_likelihood(rows):
     np.testing.assert_allclose(weight, w * family.curvature(mean), rtol=1e-9)
 
 
-def test_derivatives_in_eta_and_log_theta(rows):
-    y, w, eta = rows
-    family, t, h = NegativeBinomial().for_rows(y, w, None), 0.3, 1e-4
-
-    def value(eta, t):
-        return family.joint(y, w, eta, t)[0]
-
-    middle, slope, weight, by_t, curve, cross = family.joint(y, w, eta, t)
-    assert middle == pytest.approx(scipys(y, w, eta, np.exp(t)).sum(), rel=1e-12)
-    with_prior = family.joint_values(y, w, np.stack([eta, eta]), np.array([t, t + h]))
-    for found, at in zip(with_prior, (t, t + h), strict=True):
-        assert found == pytest.approx(value(eta, at) + stats.norm.logpdf(at, 0, 2), rel=1e-12)
-    # Errors of differences: 1e-8 of third and fourth derivatives, and 1e-14 / h**2 of rounding, times 100.
-    up, down = value(eta, t + h), value(eta, t - h)
-    assert by_t == pytest.approx((up - down) / (2 * h), abs=1e-5)
-    assert curve == pytest.approx((2 * middle - up - down) / h**2, abs=1e-3)
-    for k in (0, 7, 23):
-        e = np.zeros(N)
-        e[k] = h
-        assert slope[k] == pytest.approx((value(eta + e, t) - value(eta - e, t)) / (2 * h), abs=1e-5)
-        second = (2 * middle - value(eta + e, t) - value(eta - e, t)) / h**2
-        assert weight[k] == pytest.approx(second, abs=1e-3)
-        mixed = value(eta + e, t - h) + value(eta - e, t + h) - value(eta + e, t + h) - value(eta - e, t - h)
-        assert cross[k] == pytest.approx(mixed / (4 * h * h), abs=1e-3)
-    _, slope, curve = family.log_prior(t)
-    assert (slope, curve) == (-t / 4, 0.25)
-
-
 def test_the_typical_theta_maximises_the_null_model(rows):
     y, w, _ = rows
     offset = np.linspace(-0.5, 0.5, N)
@@ -137,8 +109,8 @@ def test_theta_of_each_draw():
     )
     for k, size in enumerate(theta):
         part = many[0, 50_000 * k : 50_000 * (k + 1)]
-        # The squared standard error of a variance of m draws is 2 plus the excess kurtosis, over m: 1.7 % of the
-        # variance for the first theta, 0.7 % for the second. Six of them in two comparisons: 4e-9.
+        # The squared standard error of a variance of m draws is 2 plus the excess kurtosis, over m: 1.7 % of
+        # the variance for the first theta, 0.7 % for the second. Six of them in two comparisons: 4e-9.
         variance = 6 + 36 / size
         error = np.sqrt((2 + 6 / size + 1 / variance) / 50_000)
         assert part.var() == pytest.approx(variance, rel=6 * error)

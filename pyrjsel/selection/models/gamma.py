@@ -78,12 +78,12 @@ class GammaSelection(SizedSelection):
     >>> import numpy as np
     >>> import pandas as pd
     >>> import pyrjsel as rj
-    >>> rng = np.random.default_rng(1)
+    >>> rng = np.random.default_rng(4)
     >>> stays = pd.DataFrame({"age": rng.normal(size=150), "income": rng.normal(size=150)})
-    >>> cost = np.exp(1 + 0.5 * stays["age"]) * rng.gamma(2, 1 / 2, size=150)
+    >>> cost = np.exp(1 + 0.5 * stays["age"].to_numpy()) * rng.gamma(2, 1 / 2, size=150)
     >>> model = rj.GammaSelection(cost, stays)
     >>> model.fit(rng=1).inclusion["posterior"].round(1).to_dict()
-    {'age': 1.0, 'income': 0.1}
+    {'age': 1.0, 'income': 0.2}
     """
 
     title = "Gamma model selection"
@@ -163,7 +163,7 @@ class GammaSelection(SizedSelection):
         >>> import numpy as np
         >>> import pandas as pd
         >>> import pyrjsel as rj
-        >>> rng = np.random.default_rng(1)
+        >>> rng = np.random.default_rng(4)
         >>> stays = pd.DataFrame({"age": rng.normal(size=150), "income": rng.normal(size=150)})
         >>> stays["cost"] = np.exp(1 + 0.5 * stays["age"]) * rng.gamma(2, 1 / 2, size=150)
         >>> rj.gamma("cost ~ age + income", stays).fit(rng=1).best()

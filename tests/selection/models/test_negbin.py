@@ -104,9 +104,9 @@ def test_enumeration_agrees_with_quadrature(data, request):
         drawn = np.log(
             single.sample(np.array(gamma, dtype=np.uint8), 4000, np.random.default_rng(4))[1]["theta"]
         )
-        # Of 4,000 draws systematic resampling leaves an effective number of more than 2,000: the standard error
-        # of the mean is sd / sqrt(2000), that of the deviation 1 / sqrt(2 * 2000) of it, 1.6 %. Six of each, in
-        # 12 comparisons: 2e-8.
+        # Of 4,000 draws systematic resampling leaves an effective number of more than 2,000: the standard
+        # error of the mean is sd / sqrt(2000), that of the deviation 1 / sqrt(2 * 2000) of it, 1.6 %. Six of
+        # each, in 12 comparisons: 2e-8.
         assert abs(drawn.mean() - mean) < 6 * sd / np.sqrt(2000)
         assert drawn.std() == pytest.approx(sd, rel=6 / np.sqrt(2 * 2000))
 
@@ -167,8 +167,8 @@ def test_samplers_of_theta_agree_with_enumeration(unknown, sampler):
     exact, found = unknown.fit(rng=1), unknown.fit(sampler=sampler, draws=2500, rng=5)
     away = np.abs(found.posterior.inclusion - exact.posterior.inclusion)
     assert np.max(away / np.maximum(found.posterior.inclusion_mcse, 1e-4)) < 6
-    # Of 10,000 draws of chains a tenth or more are effective, of 4,000 weighted ones most: the standard error of
-    # a difference of means is sqrt(1 / 1000 + 1 / 4000), 3.5 % of the deviation, and that of a ratio of
+    # Of 10,000 draws of chains a tenth or more are effective, of 4,000 weighted ones most: the standard error
+    # of a difference of means is sqrt(1 / 1000 + 1 / 4000), 3.5 % of the deviation, and that of a ratio of
     # deviations 1 / sqrt(2) of this, 2.5 %. Six of each, in three samplers and eight comparisons: 5e-8.
     error = np.sqrt(1 / 1000 + 1 / 4000)
     mean, want = found.nuisance.loc["theta"], exact.nuisance.loc["theta"]
