@@ -178,10 +178,12 @@ class LabelsTwin:
 
     def sweep(self, moves, rng, adapt=False):
         p, D, K = self.z.shape[1], self.weight.shape[1], len(self.share)
-        for i in np.flatnonzero(self.gamma):
+        inside = np.flatnonzero(self.gamma)
+        for i in inside:
             shape, rate = self.prior.g + D * self.prior.alpha, self.problem.rate[i] + self.precision[i].sum()
             self.beta[i] = rng.standard_gamma(shape) / rate
-            for d in range(D):
+        for d in range(D):
+            for i in inside:
                 for values, step in ((self.mean, i), (self.precision, p + i)):
                     old, self.before = values[i].copy(), self.log_target()
                     jump = self.steps[step] * rng.standard_normal()
