@@ -52,7 +52,9 @@ cdef class LabelChain(Chain):
     cdef void others(self, int d) noexcept nogil
     cdef void turn(self) noexcept nogil
     cdef void kernel(self, int d, bitgen_t* rng) noexcept nogil
-    cdef void rates(self, bitgen_t* rng) noexcept nogil
+    cdef double total(self, int i) noexcept nogil
+    cdef void rescale(self, int i, bitgen_t* rng) noexcept nogil
+    cdef void take(self, double value) noexcept nogil
     cdef void walk_weights(self, double* weight, int n, double concentration, int step,
                            bitgen_t* rng) noexcept nogil
     cdef void answer(self, const double* density) noexcept nogil

@@ -9,8 +9,9 @@ the subset gamma, for each selected input i the rate beta_i, precisions u_di and
 class weights w_kd, and class probabilities P. Inputs are in range units, where m_di ~ N(0, 1), u_di ~
 Gamma(alpha, beta_i) and beta_i ~ Gamma(g, h_i). A sweep is, in this order,
 
-1. beta_i of the selected inputs given the precisions, then, for each kernel and input, random walks of the
-   mean and of the log precision;
+1. for each kernel and selected input random walks of the mean and of the log precision, with beta_i integrated
+   out; then for each selected input beta_i given the precisions, and a factor of all precisions by which beta_i
+   is divided: precisions given beta_i, and beta_i given precisions, hardly move where kernels matter little;
 2. random walks of the logarithms of class weights and of class probabilities. With a_d ~ Gamma(delta, 1), a /
    sum a has a Dirichlet(delta) distribution and is independent of the sum, which is drawn again each time;
 3. moves: an input enters, one leaves, or two are exchanged.
@@ -22,8 +23,8 @@ twice that of prior proposals. The answers are the same for a move and for its r
 
 A sweep begins with sums that are computed from the state, so that rounding does not build up. It takes N
 exponentials and N logarithms for each of 2 s D random walks of means and precisions, N logarithms for K D of
-weights and K of probabilities, and D N exponentials for each input that a move takes in or out; s is the
-number of selected inputs, N that of rows with a label.
+weights and K of probabilities, D N exponentials for each of s factors, and for each input that a move takes in
+or out; s is the number of selected inputs, N that of rows with a label.
 """
 
 cimport cython
@@ -50,6 +51,9 @@ cdef double LEAST = 1e-290
 # told from 0 is 1e-308: a label of so small a share is as good as impossible, whatever the likelihood's power.
 cdef double FAR = 1e60
 cdef double LOG_2PI = 1.8378770664093454836
+# Standard deviations of the logarithm of a factor of all precisions of an input, of which one is taken at
+# random: those of inputs that hardly matter may be anything, those of others may not.
+cdef double[3] LENGTHS = [0.15, 0.6, 2.4]
 
 
 @cython.final
@@ -254,6 +258,12 @@ cdef class LabelChain(Chain):
             memcpy(self.density + <Py_ssize_t> d * self.n, self.row, self.n * sizeof(double))
         return True
 
+    cdef void take(self, double value) noexcept nogil:
+        """Take the new log densities of all kernels, with C."""
+        self.value = value
+        self.log_kernel, self.new_log_kernel = self.new_log_kernel, self.log_kernel
+        self.turn()
+
     cdef void turn(self) noexcept nogil:
         """Take the densities that `conditional_of` wrote beside the present ones."""
         self.top, self.new_top = self.new_top, self.top
@@ -262,7 +272,7 @@ cdef class LabelChain(Chain):
     cdef void kernel(self, int d, bitgen_t* rng) noexcept nogil:
         """Means and precisions of kernel d."""
         cdef int i, at
-        cdef double m, u, move, log_prior
+        cdef double m, u, move, log_prior, total
         self.others(d)
         for i in range(self.p):
             if not self.m.gamma[i]:
@@ -273,19 +283,37 @@ cdef class LabelChain(Chain):
             self.adapt(i, self.walk(i, d, self.precision[at], m, log_prior, rng))
             move = self.steps[self.p + i] * random_standard_normal(rng)
             u = self.precision[at] * exp(move)
-            log_prior = self.alpha * move - self.beta[i] * (u - self.precision[at])
+            total = self.total(i)
+            log_prior = self.alpha * move
+            log_prior -= (self.g + self.n_kernels * self.alpha) * log1p((u - self.precision[at]) / total)
             self.adapt(self.p + i, 0.0 < u < INFINITY and self.walk(i, d, u, self.mean[at], log_prior, rng))
 
-    cdef void rates(self, bitgen_t* rng) noexcept nogil:
-        """Rates of the selected inputs, given the precisions."""
-        cdef int i, d
-        cdef double total
-        for i in range(self.p):
-            if self.m.gamma[i]:
-                total = self.rate[i]
-                for d in range(self.n_kernels):
-                    total += self.precision[i * self.n_kernels + d]
-                self.beta[i] = random_standard_gamma(rng, self.g + self.n_kernels * self.alpha) / total
+    cdef double total(self, int i) noexcept nogil:
+        """The rate of beta_i given the precisions."""
+        cdef int d
+        cdef double total = self.rate[i]
+        for d in range(self.n_kernels):
+            total += self.precision[i * self.n_kernels + d]
+        return total
+
+    cdef void rescale(self, int i, bitgen_t* rng) noexcept nogil:
+        """Multiply all precisions of input i by a factor by which their rate is divided."""
+        cdef int d, at = i * self.n_kernels
+        cdef double move = LENGTHS[below(3, rng)] * random_standard_normal(rng), factor = exp(move), value, change
+        for d in range(self.n_kernels):
+            self.new_precision[d] = factor * self.precision[at + d]
+            if not 0.0 < self.new_precision[d] < INFINITY:
+                return
+        memcpy(self.new_log_kernel, self.log_kernel, <Py_ssize_t> self.n_kernels * self.n * sizeof(double))
+        self.add_input(i, self.precision + at, self.mean + at, -1.0, self.new_log_kernel)
+        self.add_input(i, self.new_precision, self.mean + at, 1.0, self.new_log_kernel)
+        value = self.conditional_of(self.new_log_kernel, self.new_top, self.new_density)
+        change = self.t * (value - self.value)
+        change -= self.g * move + self.rate[i] * self.beta[i] * (1.0 / factor - 1.0)
+        if log(random_standard_uniform(rng)) < change:
+            self.take(value)
+            self.beta[i] /= factor
+            memcpy(self.precision + at, self.new_precision, self.n_kernels * sizeof(double))
 
     cdef void walk_weights(self, double* weight, int n, double concentration, int step,
                            bitgen_t* rng) noexcept nogil:
@@ -439,9 +467,7 @@ cdef class LabelChain(Chain):
             self.flip_back(out if out >= 0 else into, into if out >= 0 else -1)
             return
         self.accepted[move] += 1
-        self.log_kernel, self.new_log_kernel = self.new_log_kernel, self.log_kernel
-        self.turn()
-        self.value = value
+        self.take(value)
         if into >= 0:
             self.beta[into] = self.new_beta
             for d in range(self.n_kernels):
@@ -451,11 +477,15 @@ cdef class LabelChain(Chain):
     # ------------------------------------------------------------------ one sweep, and what is recorded
 
     cdef void sweep(self, int moves, bitgen_t* rng) noexcept nogil:
-        cdef int d, k, _
+        cdef int i, d, k, _
+        cdef double shape = self.g + self.n_kernels * self.alpha
         self.refresh()
-        self.rates(rng)
         for d in range(self.n_kernels):
             self.kernel(d, rng)
+        for i in range(self.p):
+            if self.m.gamma[i]:
+                self.beta[i] = random_standard_gamma(rng, shape) / self.total(i)
+                self.rescale(i, rng)
         for k in range(self.n_classes):
             self.walk_weights(self.weight + k * self.n_kernels, self.n_kernels, self.concentration,
                               2 * self.p + k, rng)
