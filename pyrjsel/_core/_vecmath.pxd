@@ -1,6 +1,7 @@
 # Passes over n observations; `w` may be NULL if all weights are one. See vecmath.c.
 
 cdef void exp_minus(Py_ssize_t n, const double* x, double* out) noexcept nogil
+cdef void exponentials(Py_ssize_t n, const double* x, double* out) noexcept nogil
 cdef double logit_shift(Py_ssize_t n, const double* eta, const double* x, double delta,
                         const double* wy, const double* w, double* out) noexcept nogil
 cdef double logit_working(Py_ssize_t n, const double* eta, const double* wy, const double* w,

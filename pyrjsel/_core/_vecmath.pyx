@@ -46,6 +46,11 @@ cdef void exp_minus(Py_ssize_t n, const double* x, double* out) noexcept nogil:
     vm_exp_neg(n, x, out)
 
 
+cdef void exponentials(Py_ssize_t n, const double* x, double* out) noexcept nogil:
+    """out = exp(x), at least 3e-308, and infinite for x > 709."""
+    vm_exp_any(n, x, out)
+
+
 cdef double logit_shift(Py_ssize_t n, const double* eta, const double* x, double delta,
                         const double* wy, const double* w, double* out) noexcept nogil:
     return vm_logit_shift(n, eta, x, delta, wy, w, out)

@@ -9,7 +9,9 @@ the subset gamma, for each selected input i the rate beta_i, precisions u_di and
 class weights w_kd, and class probabilities P. Inputs are in range units, where m_di ~ N(0, 1), u_di ~
 Gamma(alpha, beta_i) and beta_i ~ Gamma(g, h_i). A sweep is, in this order,
 
-1. for each selected input, beta_i given the precisions, then random walks of each mean and log precision;
+1. for each kernel and selected input random walks of the mean and of the log precision, with beta_i integrated
+   out; then for each selected input beta_i given the precisions, and a factor of all precisions by which beta_i
+   is divided: precisions given beta_i, and beta_i given precisions, hardly move where kernels matter little;
 2. random walks of the logarithms of class weights and of class probabilities. With a_d ~ Gamma(delta, 1), a /
    sum a has a Dirichlet(delta) distribution and is independent of the sum, which is drawn again each time;
 3. moves: an input enters, one leaves, or two are exchanged.
@@ -19,18 +21,19 @@ conjugate updates of the prior by the rows that each kernel answers for, as far 
 move tell, with half their weight. Both parts are in the density of the proposal, so the ratio is bounded by
 twice that of prior proposals. The answers are the same for a move and for its return.
 
-A sweep begins with sums that are computed from the state, so that rounding does not build up. It takes D N
-exponentials and N logarithms for each of 2 s D random walks of means and precisions, K D of weights and K of
-probabilities, and twice that for each move; s is the number of selected inputs, N that of rows with a label.
+A sweep begins with sums that are computed from the state, so that rounding does not build up. It takes N
+exponentials and N logarithms for each of 2 s D random walks of means and precisions, N logarithms for K D of
+weights and K of probabilities, D N exponentials for each of s factors, and for each input that a move takes in
+or out; s is the number of selected inputs, N that of rows with a label.
 """
 
 cimport cython
-from libc.math cimport INFINITY, exp, fmax, fmin, isnan, lgamma, log, log1p, sqrt
+from libc.math cimport INFINITY, exp, fmax, fmin, lgamma, log, log1p, sqrt
 from libc.string cimport memcpy, memset
 
 import numpy as np
 
-from pyrjsel._core._vecmath cimport axpy, exp_minus, logs
+from pyrjsel._core._vecmath cimport axpy, dot, dot3, exp_minus, exponentials, logs
 from pyrjsel._core.random cimport (
     bitgen_t, random_standard_gamma, random_standard_normal, random_standard_uniform,
 )
@@ -44,7 +47,13 @@ cdef double TRUST = 0.5
 cdef double AIM = 0.35, GAIN = 0.1, SHORTEST = 1e-4, LONGEST = 20.0
 # Least weight, positive so that its logarithm is a number; shares below it have no effect.
 cdef double LEAST = 1e-290
+# How far densities may be from 1 before those that they are relative to change. The smallest density that is
+# told from 0 is 1e-308: a label of so small a share is as good as impossible, whatever the likelihood's power.
+cdef double FAR = 1e60
 cdef double LOG_2PI = 1.8378770664093454836
+# Standard deviations of the logarithm of a factor of all precisions of an input, of which one is taken at
+# random: those of inputs that hardly matter may be anything, those of others may not.
+cdef double[3] LENGTHS = [0.15, 0.6, 2.4]
 
 
 @cython.final
@@ -90,16 +99,22 @@ cdef class LabelChain(Chain):
         self.alpha, self.g, self.concentration = hyper
         self.conditional = conditional
         cdef int[::1] start = np.searchsorted(label, np.arange(K + 1)).astype(np.intc)
-        cdef unsigned char[::1] partial = np.isnan(z).any(axis=1).astype(np.uint8)
-        cdef double[:, :, ::1] by_kernel = np.zeros((4, D, n))
-        cdef double[:, ::1] by_row = np.zeros((4, n))
+        cdef double[:, ::1] known = np.nan_to_num(z)
+        cdef double[:, ::1] seen = 1.0 - np.isnan(z)
+        cdef double[:, :, ::1] by_kernel = np.zeros((5, D, n))
+        cdef double[:, ::1] by_row = np.zeros((10, n))
         cdef double[::1] small = np.zeros(6 * D + max(D, K))
-        self.arrays = (z, rate, start, partial, by_kernel, by_row, small)
-        self.z, self.rate, self.start, self.partial = &z[0, 0], &rate[0], &start[0], &partial[0]
+        by_row[9, :] = 1.0
+        self.arrays = (known, seen, rate, start, by_kernel, by_row, small)
+        self.z, self.seen, self.rate, self.start = &known[0, 0], &seen[0, 0], &rate[0], &start[0]
         self.log_kernel, self.new_log_kernel = &by_kernel[0, 0, 0], &by_kernel[1, 0, 0]
-        self.density, self.part = &by_kernel[2, 0, 0], &by_kernel[3, 0, 0]
-        self.own, self.every = &by_row[0, 0], &by_row[1, 0]
-        self.old, self.top = &by_row[2, 0], &by_row[3, 0]
+        self.density, self.new_density = &by_kernel[2, 0, 0], &by_kernel[3, 0, 0]
+        self.part = &by_kernel[4, 0, 0]
+        self.top, self.new_top = &by_row[0, 0], &by_row[1, 0]
+        self.own, self.every = &by_row[2, 0], &by_row[3, 0]
+        self.other_own, self.other_every = &by_row[4, 0], &by_row[5, 0]
+        self.old, self.row = &by_row[6, 0], &by_row[7, 0]
+        self.log_share, self.ones = &by_row[8, 0], &by_row[9, 0]
         self.share = &small[0]
         self.count = self.share + D
         self.centre = self.count + D
@@ -119,63 +134,69 @@ cdef class LabelChain(Chain):
             for k in range(self.n_classes):
                 self.share[d] += self.prior[k] * self.weight[k * self.n_kernels + d]
 
-    cdef double conditional_of(self, const double* log_kernel) noexcept nogil:
+    cdef void add_kernel(self, int d, const double* density, double* own, double* every) noexcept nogil:
+        """Add one kernel to the densities of the rows in their class and in all classes."""
+        cdef int k, n
+        axpy(self.n, self.share[d], density, every)
+        for k in range(self.n_classes):
+            n = self.start[k]
+            axpy(self.start[k + 1] - n, self.weight[k * self.n_kernels + d], density + n, own + n)
+
+    cdef void sums(self, const double* density, int without, double* own, double* every) noexcept nogil:
+        """Densities of the rows in their class and in all classes, from all kernels but `without`."""
+        cdef int d
+        memset(own, 0, self.n * sizeof(double))
+        memset(every, 0, self.n * sizeof(double))
+        for d in range(self.n_kernels):
+            if d != without:
+                self.add_kernel(d, density + <Py_ssize_t> d * self.n, own, every)
+
+    cdef double log_labels(self) noexcept nogil:
+        """C, given the densities of the rows."""
+        cdef int n, k
+        cdef double value = 0.0
+        for n in range(self.n):
+            self.log_share[n] = self.own[n] / self.every[n]
+        logs(self.n, self.log_share, self.log_share)
+        for k in range(self.n_classes):
+            value += (self.start[k + 1] - self.start[k]) * log(self.prior[k])
+        return value + dot(self.n, self.log_share, self.ones)
+
+    cdef double conditional_of(self, const double* log_kernel, double* top, double* density) noexcept nogil:
         """C, given log densities of kernels and the weights as they are.
 
-        Densities are relative to the largest of the row: no sum of theirs can vanish.
+        Densities are relative to the largest of the row, `top`: no sum of theirs can vanish.
         """
-        cdef int n, k, d
+        cdef int n, d
         cdef Py_ssize_t at
-        cdef double value = 0.0
-        memcpy(self.top, log_kernel, self.n * sizeof(double))
+        memcpy(top, log_kernel, self.n * sizeof(double))
         for d in range(1, self.n_kernels):
             at = <Py_ssize_t> d * self.n
             for n in range(self.n):
-                self.top[n] = fmax(self.top[n], log_kernel[at + n])
+                top[n] = log_kernel[at + n] if log_kernel[at + n] > top[n] else top[n]
         for d in range(self.n_kernels):
             at = <Py_ssize_t> d * self.n
             for n in range(self.n):
-                self.density[at + n] = log_kernel[at + n] - self.top[n]
-        exp_minus(<Py_ssize_t> self.n_kernels * self.n, self.density, self.density)
-        memset(self.own, 0, self.n * sizeof(double))
-        memset(self.every, 0, self.n * sizeof(double))
-        for d in range(self.n_kernels):
-            at = <Py_ssize_t> d * self.n
-            axpy(self.n, self.share[d], self.density + at, self.every)
-            for k in range(self.n_classes):
-                n = self.start[k]
-                axpy(self.start[k + 1] - n, self.weight[k * self.n_kernels + d], self.density + at + n,
-                     self.own + n)
-        for n in range(self.n):
-            self.top[n] = self.own[n] / self.every[n]
-        logs(self.n, self.top, self.top)
-        for n in range(self.n):
-            value += self.top[n]
-        for k in range(self.n_classes):
-            value += (self.start[k + 1] - self.start[k]) * log(self.prior[k])
-        return value
+                density[at + n] = log_kernel[at + n] - top[n]
+        exp_minus(<Py_ssize_t> self.n_kernels * self.n, density, density)
+        self.sums(density, -1, self.own, self.every)
+        return self.log_labels()
 
-    cdef void one_kernel(self, int i, double precision, double mean, double* out) noexcept nogil:
-        """The log density of the rows' input i under one kernel, without its constant; 0 where missing."""
+    cdef void add_one(self, int i, double precision, double mean, double sign, double* out) noexcept nogil:
+        """out += sign times the log density of input i under one kernel, up to a constant; 0 where missing."""
         cdef int n
-        cdef double constant = 0.5 * log(precision), half = 0.5 * precision
+        cdef double constant = 0.5 * sign * log(precision), half = 0.5 * sign * precision
         cdef const double* z = self.z + <Py_ssize_t> i * self.n
+        cdef const double* seen = self.seen + <Py_ssize_t> i * self.n
         for n in range(self.n):
-            out[n] = constant - half * (z[n] - mean) * (z[n] - mean)
-        if self.partial[i]:
-            for n in range(self.n):
-                if isnan(z[n]):
-                    out[n] = 0.0
+            out[n] += seen[n] * (constant - half * (z[n] - mean) * (z[n] - mean))
 
     cdef void add_input(self, int i, const double* precision, const double* mean, double sign,
                         double* out) noexcept nogil:
-        """out += sign times the log density of input i by kernel."""
+        """The same by kernel."""
         cdef int d
-        cdef Py_ssize_t at
         for d in range(self.n_kernels):
-            self.one_kernel(i, precision[d], mean[d], self.part + <Py_ssize_t> d * self.n)
-        for at in range(<Py_ssize_t> self.n_kernels * self.n):
-            out[at] += sign * self.part[at]
+            self.add_one(i, precision[d], mean[d], sign, out + <Py_ssize_t> d * self.n)
 
     cdef void refresh(self) noexcept nogil:
         """Compute all sums from the state."""
@@ -189,7 +210,7 @@ cdef class LabelChain(Chain):
                 at = <Py_ssize_t> i * self.n_kernels
                 self.add_input(i, self.precision + at, self.mean + at, 1.0, self.log_kernel)
         self.set_share()
-        self.value = self.conditional_of(self.log_kernel)
+        self.value = self.conditional_of(self.log_kernel, self.top, self.density)
 
     # ------------------------------------------------------------------ within a subset
 
@@ -198,42 +219,101 @@ cdef class LabelChain(Chain):
             self.steps[step] *= exp(GAIN * ((1.0 if accepted else 0.0) - AIM))
             self.steps[step] = fmin(fmax(self.steps[step], SHORTEST), LONGEST)
 
+    cdef void others(self, int d) noexcept nogil:
+        """The part of all kernels but d in the densities of the rows."""
+        self.sums(self.density, d, self.other_own, self.other_every)
+
     cdef bint walk(self, int i, int d, double precision, double mean, double log_prior,
                    bitgen_t* rng) noexcept nogil:
-        """Propose precision and mean of one kernel of input i, with the log ratio of priors."""
-        cdef int n, at = i * self.n_kernels + d
-        cdef double value
-        cdef double* row = self.log_kernel + <Py_ssize_t> d * self.n
-        memcpy(self.old, row, self.n * sizeof(double))
-        self.one_kernel(i, self.precision[at], self.mean[at], self.part)
-        for n in range(self.n):
-            row[n] -= self.part[n]
-        self.one_kernel(i, precision, mean, self.part)
-        for n in range(self.n):
-            row[n] += self.part[n]
-        value = self.conditional_of(self.log_kernel)
-        if log(random_standard_uniform(rng)) < self.t * (value - self.value) + log_prior:
-            self.value, self.precision[at], self.mean[at] = value, precision, mean
-            return True
-        memcpy(row, self.old, self.n * sizeof(double))
-        return False
+        """Propose precision and mean of kernel d of input i, with the log ratio of priors, after `others`.
 
-    cdef void kernels(self, int i, bitgen_t* rng) noexcept nogil:
-        """Rate, means and precisions of the selected input i."""
-        cdef int d, at
-        cdef double total = self.rate[i], m, u, move, log_prior
-        for d in range(self.n_kernels):
-            total += self.precision[i * self.n_kernels + d]
-        self.beta[i] = random_standard_gamma(rng, self.g + self.n_kernels * self.alpha) / total
-        for d in range(self.n_kernels):
+        Densities of one kernel change; they stay relative to `top` unless some are too far from it for that.
+        """
+        cdef int n, at = i * self.n_kernels + d, far = 0
+        cdef double value
+        cdef double* log_row = self.log_kernel + <Py_ssize_t> d * self.n
+        memcpy(self.old, log_row, self.n * sizeof(double))
+        self.add_one(i, self.precision[at], self.mean[at], -1.0, log_row)
+        self.add_one(i, precision, mean, 1.0, log_row)
+        for n in range(self.n):
+            self.row[n] = log_row[n] - self.top[n]
+        exponentials(self.n, self.row, self.row)
+        memcpy(self.own, self.other_own, self.n * sizeof(double))
+        memcpy(self.every, self.other_every, self.n * sizeof(double))
+        self.add_kernel(d, self.row, self.own, self.every)
+        for n in range(self.n):
+            far += (self.every[n] < 1.0 / FAR) + (self.every[n] > FAR)
+        if far:
+            value = self.conditional_of(self.log_kernel, self.new_top, self.new_density)
+        else:
+            value = self.log_labels()
+        if not log(random_standard_uniform(rng)) < self.t * (value - self.value) + log_prior:
+            memcpy(log_row, self.old, self.n * sizeof(double))
+            return False
+        self.value, self.precision[at], self.mean[at] = value, precision, mean
+        if far:
+            self.turn()
+            self.others(d)
+        else:
+            memcpy(self.density + <Py_ssize_t> d * self.n, self.row, self.n * sizeof(double))
+        return True
+
+    cdef void take(self, double value) noexcept nogil:
+        """Take the new log densities of all kernels, with C."""
+        self.value = value
+        self.log_kernel, self.new_log_kernel = self.new_log_kernel, self.log_kernel
+        self.turn()
+
+    cdef void turn(self) noexcept nogil:
+        """Take the densities that `conditional_of` wrote beside the present ones."""
+        self.top, self.new_top = self.new_top, self.top
+        self.density, self.new_density = self.new_density, self.density
+
+    cdef void kernel(self, int d, bitgen_t* rng) noexcept nogil:
+        """Means and precisions of kernel d."""
+        cdef int i, at
+        cdef double m, u, move, log_prior, total
+        self.others(d)
+        for i in range(self.p):
+            if not self.m.gamma[i]:
+                continue
             at = i * self.n_kernels + d
             m = self.mean[at] + self.steps[i] * random_standard_normal(rng)
             log_prior = 0.5 * (self.mean[at] * self.mean[at] - m * m)
             self.adapt(i, self.walk(i, d, self.precision[at], m, log_prior, rng))
             move = self.steps[self.p + i] * random_standard_normal(rng)
             u = self.precision[at] * exp(move)
-            log_prior = self.alpha * move - self.beta[i] * (u - self.precision[at])
+            total = self.total(i)
+            log_prior = self.alpha * move
+            log_prior -= (self.g + self.n_kernels * self.alpha) * log1p((u - self.precision[at]) / total)
             self.adapt(self.p + i, 0.0 < u < INFINITY and self.walk(i, d, u, self.mean[at], log_prior, rng))
+
+    cdef double total(self, int i) noexcept nogil:
+        """The rate of beta_i given the precisions."""
+        cdef int d
+        cdef double total = self.rate[i]
+        for d in range(self.n_kernels):
+            total += self.precision[i * self.n_kernels + d]
+        return total
+
+    cdef void rescale(self, int i, bitgen_t* rng) noexcept nogil:
+        """Multiply all precisions of input i by a factor by which their rate is divided."""
+        cdef int d, at = i * self.n_kernels
+        cdef double move = LENGTHS[below(3, rng)] * random_standard_normal(rng), factor = exp(move), value, change
+        for d in range(self.n_kernels):
+            self.new_precision[d] = factor * self.precision[at + d]
+            if not 0.0 < self.new_precision[d] < INFINITY:
+                return
+        memcpy(self.new_log_kernel, self.log_kernel, <Py_ssize_t> self.n_kernels * self.n * sizeof(double))
+        self.add_input(i, self.precision + at, self.mean + at, -1.0, self.new_log_kernel)
+        self.add_input(i, self.new_precision, self.mean + at, 1.0, self.new_log_kernel)
+        value = self.conditional_of(self.new_log_kernel, self.new_top, self.new_density)
+        change = self.t * (value - self.value)
+        change -= self.g * move + self.rate[i] * self.beta[i] * (1.0 / factor - 1.0)
+        if log(random_standard_uniform(rng)) < change:
+            self.take(value)
+            self.beta[i] /= factor
+            memcpy(self.precision + at, self.new_precision, self.n_kernels * sizeof(double))
 
     cdef void walk_weights(self, double* weight, int n, double concentration, int step,
                            bitgen_t* rng) noexcept nogil:
@@ -253,7 +333,8 @@ cdef class LabelChain(Chain):
                 weight[e] = fmax(weight[e] / rest, LEAST)
             rest *= total
             self.set_share()
-            value = self.conditional_of(self.log_kernel)
+            self.sums(self.density, -1, self.own, self.every)
+            value = self.log_labels()
             if log(random_standard_uniform(rng)) < (
                     self.t * (value - self.value) + concentration * move - (new - old)):
                 self.value, total = value, rest
@@ -265,37 +346,35 @@ cdef class LabelChain(Chain):
 
     # ------------------------------------------------------------------ proposals for one input
 
-    cdef void answer(self) noexcept nogil:
-        """Share of each kernel in each row, at the last densities; in their place."""
+    cdef void answer(self, const double* density) noexcept nogil:
+        """Share of each kernel in each row, at these densities."""
         cdef int n, k, d
         cdef double weight
-        cdef double* share = self.density
+        cdef double* part = self.part
+        self.sums(density, -1, self.own, self.every)
         for d in range(self.n_kernels):
             for k in range(self.n_classes):
                 weight = self.weight[k * self.n_kernels + d]
                 for n in range(self.start[k], self.start[k + 1]):
-                    share[n] *= weight / self.own[n]
-            share += self.n
+                    part[n] = density[n] * weight / self.own[n]
+            part += self.n
+            density += self.n
 
     cdef void fit(self, int i) noexcept nogil:
         """Weighted count, mean and squares of input i in the rows that each kernel answers for."""
         cdef int n, d
-        cdef double count, total, square, x
-        cdef const double* share = self.density
+        cdef double count, x
+        cdef const double* part = self.part
         cdef const double* z = self.z + <Py_ssize_t> i * self.n
+        cdef const double* seen = self.seen + <Py_ssize_t> i * self.n
         for d in range(self.n_kernels):
-            count = total = square = 0.0
+            count = dot(self.n, part, seen)
+            x = dot(self.n, part, z) / count if count > 0.0 else 0.0
             for n in range(self.n):
-                if not isnan(z[n]):
-                    count += share[n]
-                    total += share[n] * z[n]
-            x = total / count if count > 0.0 else 0.0
-            for n in range(self.n):
-                if not isnan(z[n]):
-                    square += share[n] * (z[n] - x) * (z[n] - x)
+                self.row[n] = seen[n] * (z[n] - x)
             self.count[d], self.centre[d] = TRUST * self.t * count, x
-            self.square[d] = TRUST * self.t * square
-            share += self.n
+            self.square[d] = TRUST * self.t * dot3(self.n, self.row, self.row, part)
+            part += self.n
 
     cdef bint draw(self, int i, bitgen_t* rng) noexcept nogil:
         """Propose kernels of input i; False where a precision is no positive number."""
@@ -350,8 +429,9 @@ cdef class LabelChain(Chain):
             at = out * self.n_kernels
             self.add_input(out, self.precision + at, self.mean + at, -1.0, self.new_log_kernel)
         if self.conditional:
-            value[0] = self.conditional_of(self.new_log_kernel)
-            self.answer()
+            if out >= 0:
+                value[0] = self.conditional_of(self.new_log_kernel, self.new_top, self.new_density)
+            self.answer(self.density if out < 0 else self.new_density)
         if out >= 0:
             if self.conditional:
                 self.fit(out)
@@ -364,7 +444,7 @@ cdef class LabelChain(Chain):
             change += self.log_prior_share(self.new_beta, self.new_precision, self.new_mean)
             self.add_input(into, self.new_precision, self.new_mean, 1.0, self.new_log_kernel)
         if into >= 0 or not self.conditional:
-            value[0] = self.conditional_of(self.new_log_kernel)
+            value[0] = self.conditional_of(self.new_log_kernel, self.new_top, self.new_density)
         change += self.t * (value[0] - self.value)
         if out < 0:
             return change - self.log_choice(size)
@@ -387,8 +467,7 @@ cdef class LabelChain(Chain):
             self.flip_back(out if out >= 0 else into, into if out >= 0 else -1)
             return
         self.accepted[move] += 1
-        self.log_kernel, self.new_log_kernel = self.new_log_kernel, self.log_kernel
-        self.value = value
+        self.take(value)
         if into >= 0:
             self.beta[into] = self.new_beta
             for d in range(self.n_kernels):
@@ -398,11 +477,15 @@ cdef class LabelChain(Chain):
     # ------------------------------------------------------------------ one sweep, and what is recorded
 
     cdef void sweep(self, int moves, bitgen_t* rng) noexcept nogil:
-        cdef int i, k, _
+        cdef int i, d, k, _
+        cdef double shape = self.g + self.n_kernels * self.alpha
         self.refresh()
+        for d in range(self.n_kernels):
+            self.kernel(d, rng)
         for i in range(self.p):
             if self.m.gamma[i]:
-                self.kernels(i, rng)
+                self.beta[i] = random_standard_gamma(rng, shape) / self.total(i)
+                self.rescale(i, rng)
         for k in range(self.n_classes):
             self.walk_weights(self.weight + k * self.n_kernels, self.n_kernels, self.concentration,
                               2 * self.p + k, rng)
@@ -432,15 +515,10 @@ cdef class LabelChain(Chain):
 
     cdef int n_occupied(self) noexcept nogil:
         """The number of kernels that answer for at least half a row."""
-        cdef int n, d, occupied = 0
-        cdef double total
-        self.conditional_of(self.log_kernel)
-        self.answer()
+        cdef int d, occupied = 0
+        self.answer(self.density)
         for d in range(self.n_kernels):
-            total = 0.0
-            for n in range(self.n):
-                total += self.density[<Py_ssize_t> d * self.n + n]
-            occupied += total >= 0.5
+            occupied += dot(self.n, self.part + <Py_ssize_t> d * self.n, self.ones) >= 0.5
         return occupied
 
     def state(self):

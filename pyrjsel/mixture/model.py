@@ -403,9 +403,9 @@ class MixtureClassifier(OverSpace):
             ``moves``: proposals per sweep to add, remove or exchange inputs (default: the number of inputs).
             ``temperatures``: number of replicas of each chain in parallel tempering, itself included
             (default 5; 1 for none), or their inverse temperatures, from 1 downwards; run time is
-            proportional to it, and chains leave modes sooner. ``start``: ``"empty"`` or names of inputs
-            (default: a draw from the prior). Each chain runs some sweeps from 40 starts, and continues from
-            the best.
+            proportional to it, and chains leave modes sooner: with dozens of inputs try 10. ``start``:
+            ``"empty"`` or names of inputs (default: a draw from the prior). Each chain runs some sweeps from
+            40 starts, and continues from the best.
 
         Returns
         -------

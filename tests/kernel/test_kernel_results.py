@@ -273,6 +273,25 @@ def test_collapsed_particles_are_said(results):
     assert "Rejuvenation" not in alone.summary().as_text().split("Notes")[0].split("Centres")[1]
 
 
+def test_models_may_be_lost_without_rejuvenation():
+    """Where all weights are even enough: of these six rows the log evidence is 0.9 too low, in every run."""
+    rng = np.random.default_rng(4)
+    x = rng.normal(scale=2.0, size=6)
+    frame = pd.DataFrame({"x": x, "y": 1.2 * np.sinc(x) + 0.4 * rng.normal(size=6)})
+    model = rj.kernel_regression(
+        "y ~ x", frame, width=1.0, standardize=False, noise_variance=0.005, coef_variance=0.5, mean_kernels=1.5
+    )
+    options = {"rng": 1, "row_order": "given", "particles": 5000}
+    with pytest.warns(rj.ConvergenceWarning, match=r"resampled at \d rows and not rejuvenated") as caught:
+        alone = model.fit(rejuvenate=0, **options)
+    assert caught[0].filename == __file__
+    assert alone.path["ess"].min() > 0.2 * 5000
+    assert "not rejuvenated" in str(alone.summary())
+    assert "rejuvenated" not in str(model.fit(**options).summary())
+    # Nothing is lost where nothing is resampled, and no effective number is too small.
+    assert "rejuvenated" not in str(model.fit(rejuvenate=0, ess_threshold=0.0, **options).summary())
+
+
 @quiet
 def test_the_papers_weights_are_said_to_be_biased():
     results = rj.kernel_regression("y ~ x", sinc_rows(20)).fit(particles=20, importance="paper", rng=1)

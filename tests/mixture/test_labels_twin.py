@@ -100,6 +100,22 @@ def test_detailed_balance(case, conditional, power):
     assert pairs >= 4
 
 
+def test_log_likelihoods_of_kernels_that_moved_far_are_those_of_the_state():
+    """Densities are relative to those at the start of a sweep, from which narrow kernels move away by e^1000."""
+    problem = made(components=3)
+    job, rng = job_of(problem), np.random.default_rng(1)
+    for _ in range(100):
+        replica = start(problem, rng, [1, 1, 1])
+        replica.precision[:] = 10.0 ** rng.uniform(4, 6, size=replica.precision.shape)
+        replica.steps[:6] = 1.0
+        # So hot that labels do not keep kernels where they are.
+        chain = job.loop(replica, 0.02)
+        chain.sweeps(rng, 1)
+        twin = LabelsTwin(problem, job.replica(chain.state()), conditional=True)
+        # Log densities of up to about 1e6, with their rounding, in 15 rows.
+        assert chain.log_density() == pytest.approx(twin.log_likelihood() + twin.log_parameters(), abs=1e-6)
+
+
 def test_log_likelihoods_of_narrow_kernels_are_probabilities():
     """With a density of rates near 0 kernels are so narrow that log densities lose all digits of a weight."""
     problem = made(components=3, g=0.1, h=0.01)

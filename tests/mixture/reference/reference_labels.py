@@ -9,6 +9,7 @@ from scipy.stats import dirichlet, gamma, norm
 
 # As in the compiled loop.
 TRUST, AIM, GAIN = 0.5, 0.35, 0.1
+LENGTHS = (0.15, 0.6, 2.4)
 
 
 class LabelsTwin:
@@ -166,30 +167,47 @@ class LabelsTwin:
 
     # ------------------------------------------------------------------ one sweep
 
-    def walk(self, step, set_to, old, log_jacobian, adapt, rng):
+    def log_target_without_rate(self, i):
+        """Log target with beta_i integrated out, which is drawn after all walks."""
+        D, total = self.weight.shape[1], self.problem.rate[i] + self.precision[i].sum()
+        given = gamma.logpdf(self.beta[i], self.prior.g + D * self.prior.alpha, scale=1.0 / total)
+        return self.log_target() - float(given)
+
+    def walk(self, i, step, set_to, old, log_jacobian, adapt, rng):
         """Accept or reject what `set_to` has been changed to already; `old` is what it was."""
-        value = self.log_target() + log_jacobian - self.before
+        value = self.log_target_without_rate(i) + log_jacobian - self.before
         accepted = np.log(rng.random()) < value
         if not accepted:
             set_to[...] = old
         if adapt:
             self.steps[step] = np.clip(self.steps[step] * np.exp(GAIN * (accepted - AIM)), 1e-4, 20.0)
-        return accepted
+
+    def rescale(self, i, rng):
+        """Precisions times a factor, their rate divided by it."""
+        factor = np.exp(LENGTHS[int(rng.random() * 3)] * rng.standard_normal())
+        new = self.changed(-1, i, (self.beta[i] / factor, factor * self.precision[i], self.mean[i]))
+        # Of D precisions and the rate.
+        log_jacobian = (self.weight.shape[1] - 1) * np.log(factor)
+        if np.log(rng.random()) < new.log_target() - self.log_target() + log_jacobian:
+            self.beta, self.precision = new.beta, new.precision
 
     def sweep(self, moves, rng, adapt=False):
         p, D, K = self.z.shape[1], self.weight.shape[1], len(self.share)
-        for i in np.flatnonzero(self.gamma):
-            shape, rate = self.prior.g + D * self.prior.alpha, self.problem.rate[i] + self.precision[i].sum()
-            self.beta[i] = rng.standard_gamma(shape) / rate
-            for d in range(D):
+        inside = np.flatnonzero(self.gamma)
+        for d in range(D):
+            for i in inside:
                 for values, step in ((self.mean, i), (self.precision, p + i)):
-                    old, self.before = values[i].copy(), self.log_target()
+                    old, self.before = values[i].copy(), self.log_target_without_rate(i)
                     jump = self.steps[step] * rng.standard_normal()
                     if values is self.mean:
                         values[i, d] += jump
                     else:
                         values[i, d] *= np.exp(jump)
-                    self.walk(step, values[i], old, 0.0 if values is self.mean else jump, adapt, rng)
+                    self.walk(i, step, values[i], old, 0.0 if values is self.mean else jump, adapt, rng)
+        for i in inside:
+            shape, rate = self.prior.g + D * self.prior.alpha, self.problem.rate[i] + self.precision[i].sum()
+            self.beta[i] = rng.standard_gamma(shape) / rate
+            self.rescale(i, rng)
         for k in range(K):
             self.walk_weights(self.weight[k], self.problem.weight_prior, 2 * p + k, adapt, rng)
         self.walk_weights(self.share, 1.0, 2 * p + K, adapt, rng)
