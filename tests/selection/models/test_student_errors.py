@@ -77,7 +77,7 @@ def by_quadrature(x, y, df, prior):
     start = np.concatenate([[y.mean()], np.zeros(x.shape[1]), [np.log(y.std())]])
     best = optimize.minimize(lambda v: -log_posterior(v, x, y, df, prior), start, method="BFGS")
     factor = np.linalg.cholesky(best.hess_inv)
-    # Nine standard deviations; steps of 0.7 of one have an error of exp(-2 pi^2 / 0.7^2) for normal densities.
+    # Nine standard deviations; sums with steps of 0.7 of one have an error of exp(-2 pi^2 / 0.7^2).
     steps = np.arange(-9.1, 9.2, 0.7) if d < 4 else np.arange(-7, 7.1, 0.7)
     grid = np.array(list(itertools.product(steps, repeat=d)))
     points = best.x + grid @ factor.T
@@ -226,6 +226,29 @@ def test_an_outlier_does_not_decide():
     np.testing.assert_allclose(far, without, atol=0.05)
     assert without["a"] > 0.99
     assert fit(spoilt[0])["a"] < 0.5
+
+
+@pytest.mark.parametrize("columns", [0, 1])
+def test_least_powers(columns):
+    """Powers t of the posterior of n rows and d columns are integrable if t (n + d) > d + 1.
+
+    Sums over intercept and slope in units of a large sigma fall by the factor of a larger one to the power of
+    d + 1 - t (n + d), up to the square of the ratio of the response to it.
+    """
+    rng = np.random.default_rng(1)
+    frame = pd.DataFrame({"a": rng.standard_normal(6), "y": rng.standard_normal(6)})
+    formula = "y ~ a" if columns else "y ~ 1"
+    model = rj.linear(formula, frame, errors="student", coef_prior=rj.Normal(1.0))
+    least = model.regression.least_power(columns)
+    steps = np.arange(-60, 60.1, 0.5)
+    unit = np.array(list(itertools.product(steps, repeat=1 + columns)))
+    x, heights = frame[["a"]].to_numpy()[:, :columns], []
+    for sigma in (1e5, 1e6):
+        points = np.column_stack([sigma * unit, np.full(len(unit), np.log(sigma))])
+        value = log_posterior(points, x, frame["y"].to_numpy(), 4.0, rj.Normal(1.0))
+        heights.append(logsumexp(least * value) + (1 + columns) * np.log(sigma))
+    # At the least power itself the integrand in log sigma is level.
+    assert heights[1] - heights[0] == pytest.approx(0.0, abs=1e-6)
 
 
 def a_loop(model, sigma, **rest):
