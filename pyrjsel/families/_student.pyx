@@ -10,7 +10,7 @@ from pyrjsel.families._family cimport passes
 
 # A product of factors 1 + r^2 / (df sigma^2) up to this, squared, does not overflow.
 cdef double MOST = 1e150
-# Steps with the weights of the EM algorithm ascend if they are less than twice as long: here 1.5 times at most.
+# Steps with the weights of the EM algorithm ascend if less than twice as long: here 1.5 times at most.
 cdef double LEAST = 2.0 / 3.0
 
 
@@ -34,7 +34,7 @@ cdef double student_working(Py_ssize_t n, const double* eta, const double* wy, c
                             double* residual, double* weight) noexcept nogil:
     """The weights are those of the EM algorithm, times (df + 1) / (df + 3) or at least two thirds.
 
-    The mean of the former is the information of a row. Minus the second derivatives are negative far from the fit.
+    The mean of the former is the information of a row; minus the second derivatives can be negative.
     """
     cdef Py_ssize_t i
     cdef double r, each, factor, product = 1.0, total = 0.0, share = 1.0 / w[n + 1]

@@ -139,6 +139,10 @@ class Student(IdentityLink):
         whole = self.df * np.exp(2.0 * t) + square
         return np.asarray(2.0 * (self.df + 1.0) * square / whole**2)
 
+    def is_unbounded(self, n: int, columns: int) -> bool:
+        """Return whether it grows as sigma goes to 0 and as many rows as columns are fitted perfectly."""
+        return columns > self.df * (n - columns)
+
     def joint_values(self, y: FloatArray, w: FloatArray, eta: FloatArray, t: FloatArray) -> FloatArray:
         """Return log-likelihoods with all constants, plus log prior densities of t (m,), at eta (m, n)."""
         logs = np.log1p((y - eta) ** 2 / (self.df * np.exp(2.0 * t))[:, None]).sum(axis=1)

@@ -72,6 +72,8 @@ class JointFinder:
         if not self._load(gamma):
             self.given.maximum_likelihood(gamma)
             self._start(self.given.columns, self.given.at)
+        if self.family.is_unbounded(self.regression.y.size, self.columns.size):
+            return np.inf, 0.0, 0.0
         self._newton(False)
         whole = self.regression
         eta = self.family.rows(whole.y, whole.weights, whole.offset)[2] + self.at[:-1] @ self.x

@@ -160,6 +160,14 @@ def test_passes(sigma):
     assert np.all(weight >= 0)
 
 
+def test_deviances_without_a_lower_bound(table):
+    """Two rows are fitted perfectly: the likelihood is sigma^(df (n - 2) - 2), with df = 0.2 and n = 9."""
+    few = rj.linear("y ~ a", table.head(9), errors="student", df=0.2).fit(rng=1)
+    deviance = few.models.set_index("terms")["deviance"]
+    assert deviance[("a",)] == -np.inf
+    assert np.isfinite(deviance[()])
+
+
 def test_gradients_and_hessians():
     """Derivatives of the joint log posterior in coefficients and log sigma, by central differences."""
     rng = np.random.default_rng(1)
