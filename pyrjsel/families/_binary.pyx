@@ -41,9 +41,9 @@ CLOGLOG = passes(cloglog_shifted, cloglog_scored)
 
 def evaluated(Passes family not None, const double[::1] eta, const double[::1] wy,
               const double[::1] w=None):
-    """Return the log-likelihood by both passes, its gradient and minus its second derivative, for tests."""
+    """Return the log-likelihood by both passes, its gradient and its weights, for tests."""
     cdef Py_ssize_t n = eta.shape[0]
-    if n == 0 or wy.shape[0] != n or (w is not None and w.shape[0] != n):
+    if n == 0 or wy.shape[0] != n or (w is not None and w.shape[0] < n):
         raise ValueError("eta, wy and w must have the same length")
     residual, weight, out = np.empty(n), np.empty(n), np.empty(n)
     cdef double[::1] r = residual, v = weight, o = out

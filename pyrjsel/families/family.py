@@ -80,6 +80,10 @@ class Family(ABC):
         """
         return np.zeros_like(y)
 
+    def is_unbounded(self, n: int, columns: int) -> bool:
+        """Return whether the likelihood of `n` rows and so many independent columns has no upper bound."""
+        return False
+
     @abstractmethod
     def check(self, y: FloatArray, weights: FloatArray | None, response: str) -> None:
         """Raise :class:`DataError` unless `y` (n,) and `weights` (n,) or None are usable."""

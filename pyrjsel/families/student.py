@@ -23,9 +23,10 @@ STEPS, ENOUGH = 200, 1e-8
 
 @dataclass(frozen=True)
 class Student(IdentityLink):
-    """Responses ``eta + sigma e`` with errors e of Student's t distribution; 1 / sigma^2 is the prior of sigma^2.
+    """Responses with Student-t errors, identity link: ``eta + sigma e`` with df degrees of freedom of e.
 
-    The log-likelihood is not concave in eta: it is convex where a residual is above ``sqrt(df) sigma``.
+    The prior of sigma^2 is 1 / sigma^2. The log-likelihood is not concave in eta: it is convex where a
+    residual is above ``sqrt(df) sigma``.
 
     Attributes
     ----------
@@ -133,10 +134,14 @@ class Student(IdentityLink):
         )
 
     def lack_of_concavity(self, y: FloatArray, eta: FloatArray, t: float) -> FloatArray:
-        """Return the difference of the weights of the EM algorithm, with which steps ascend, from ``joint``."""
+        """Return what those of ``joint`` lack to the weights of the EM algorithm, whose steps ascend."""
         square = (y - eta) ** 2
         whole = self.df * np.exp(2.0 * t) + square
         return np.asarray(2.0 * (self.df + 1.0) * square / whole**2)
+
+    def is_unbounded(self, n: int, columns: int) -> bool:
+        """Return whether it grows as sigma goes to 0 and as many rows as columns are fitted perfectly."""
+        return columns > self.df * (n - columns)
 
     def joint_values(self, y: FloatArray, w: FloatArray, eta: FloatArray, t: FloatArray) -> FloatArray:
         """Return log-likelihoods with all constants, plus log prior densities of t (m,), at eta (m, n)."""

@@ -31,7 +31,7 @@ from pyrjsel.selection.regression._problem cimport (
 cdef double LOG_2PI = 1.8378770664093454836
 
 cdef enum:
-    MAX_NEWTON = 100
+    MAX_NEWTON = 500            # Student-t errors with few degrees of freedom need more than a hundred
     MAX_HALVINGS = 40
     MOST_NODES = 512            # nodes of log g of one model; a peak has 10 to 30
     MOST_EXPANSIONS = 12        # modes of one model; most have 3 or 4

@@ -72,6 +72,8 @@ class JointFinder:
         if not self._load(gamma):
             self.given.maximum_likelihood(gamma)
             self._start(self.given.columns, self.given.at)
+        if self.family.is_unbounded(self.regression.y.size, self.columns.size):
+            return np.inf, 0.0, 0.0
         self._newton(False)
         whole = self.regression
         eta = self.family.rows(whole.y, whole.weights, whole.offset)[2] + self.at[:-1] @ self.x
@@ -136,14 +138,13 @@ class JointFinder:
         given = self.given
         given.mode(gamma)
         self.status = given.status
-        if self.status != CONVERGED:
+        # Where the log-likelihood is not concave, that search can be slow: it is only the start of this one.
+        if self.status not in ((CONVERGED, NOT_CONVERGED) if self.family.scaled else (CONVERGED,)):
             return False
         self._start(given.columns, given.at)
         # The constant of the prior density.
-        d = given.columns.size
-        self.constant = (
-            given.log_marginal - given.log_posterior - 0.5 * d * LOG_2PI + _half_log_det(given.factor)
-        )
+        prior, nothing = self.regression.prior, np.zeros(given.columns.size)
+        self.constant = prior.logpdf(nothing, given.columns) + 0.5 * self.penalty
         return True
 
     def _start(self, columns: np.ndarray, b: FloatArray) -> None:

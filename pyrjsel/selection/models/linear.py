@@ -125,7 +125,8 @@ class LinearSelection(Selection):
     >>> for errors in ("normal", "student"):
     ...     model = rj.LinearSelection(y, hald[["x1", "x2"]], errors=errors)
     ...     print(model.fit(rng=1).inclusion["posterior"].round(1).to_dict())
-    {}
+    {'x1': 0.2, 'x2': 0.2}
+    {'x1': 1.0, 'x2': 1.0}
     """
 
     title = "Linear model selection"

@@ -135,7 +135,7 @@ class CompiledPrior:
             log_weights=logs,
         )
 
-    def logpdf(self, b: FloatArray, columns: FloatArray) -> float:
+    def logpdf(self, b: FloatArray, columns: np.ndarray) -> float:
         """Return the log density of coefficients `b` (d,) of `columns` (d,), intercept (0) first."""
         k = self.precision[np.ix_(columns, columns)]
         proper = k[1:, 1:] if self.flat else k

@@ -282,9 +282,9 @@ class Regression(TermColumns):
     def least_power(self, max_size: int) -> float:
         """Return the t above which powers t of posteriors of at most `max_size` terms are integrable.
 
-        Only a scale of errors s limits it. As it goes to infinity, the likelihood of n rows is s^-n, the prior
-        of d scaled coefficients s^-d, and their posteriors and that of the intercept are as wide as s: the
-        integral over log s of s^(d + 1 - t (n + d)) must exist.
+        Only a scale of errors s limits it. As it goes to infinity, the likelihood of n rows is s^-n, the
+        prior of d scaled coefficients s^-d, and their posteriors and that of the intercept are as wide as s:
+        the integral over log s of s^(d + 1 - t (n + d)) must exist.
         """
         if not (self.family.expanded and self.family.scaled):
             return 0.0

@@ -185,6 +185,7 @@ class SingleModelResults:
         """McFadden's pseudo R-squared, one minus the ratio of log-likelihoods to that of the null model.
 
         The saturated model has a log-likelihood of 0 here: for 0/1 responses it is that of statsmodels.
+        NaN for gamma models with an unknown shape, whose saturated model has no largest likelihood.
 
         Raises
         ------
@@ -194,6 +195,8 @@ class SingleModelResults:
         model = self._results.model
         if model.regression.family.link == "identity":
             raise NotAvailableError("Linear models have rsquared.")
+        if model.regression.family.expanded and model.regression.saturated == 0.0:
+            return float("nan")
         null = self._results._marginal.deviance(np.zeros_like(self._gamma))
         return 1.0 - self.deviance / float(null)
 

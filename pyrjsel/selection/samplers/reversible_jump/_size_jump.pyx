@@ -1,12 +1,12 @@
 """Reversible-jump chains whose state ends with a positive parameter of the likelihood.
 
-A size s, such as theta of negative binomial counts or the shape of gamma responses: given s, the likelihood is that
-of the family's passes with weights ``share w y + s w`` and the offset ``-log(s)``. Sigma, the scale of Student-t
-errors: given sigma, the passes of the family take it behind the weights, and the prior of coefficients is scaled
-by it. Flips, swaps and updates of coefficients are then the same as for other families. Each iteration begins with
-an update of the logarithm t of the parameter given the coefficients, by slice sampling [Neal 2003] with the density
-of (gamma, b, t) to the power of the chain's inverse temperature; under Student-t errors that of (gamma, b / s, t),
-with a typical sigma s, which does not depend on the unit of the response.
+A size s, such as theta of negative binomial counts or the shape of gamma responses: the likelihood given s is
+that of the family's passes with weights ``share w y + s w`` and the offset ``-log(s)``. Sigma, the scale of
+Student-t errors: the passes of the family take it behind the weights, and it is the scale of the prior of
+coefficients. Given either, flips, swaps and updates of coefficients are the same as for other families. Each
+iteration begins with an update of the logarithm t of the parameter given the coefficients, by slice sampling
+[Neal 2003] with the density of (gamma, b, t) to the power of the chain's inverse temperature; under Student-t
+errors that of (gamma, b / s, t), with a typical sigma s, which does not depend on the unit of the response.
 """
 
 cimport cython
