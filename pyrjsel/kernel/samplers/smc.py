@@ -199,8 +199,9 @@ class FilterRun:
         if not resampled or self.settings.rejuvenate:
             return []
         note = (
-            f"Particles were resampled at {counted(resampled, 'row')} and not rejuvenated: models that were lost"
-            " there may be missing, and runs that agree do not rule it out. Set `rejuvenate` to at least 1."
+            f"Particles were resampled at {counted(resampled, 'row')} and not rejuvenated: models that "
+            "were lost there may be missing, and runs that agree do not rule it out. Set `rejuvenate` to at "
+            "least 1."
         )
         return [note]
 
