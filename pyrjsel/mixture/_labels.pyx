@@ -9,9 +9,9 @@ the subset gamma, for each selected input i the rate beta_i, precisions u_di and
 class weights w_kd, and class probabilities P. Inputs are in range units, where m_di ~ N(0, 1), u_di ~
 Gamma(alpha, beta_i) and beta_i ~ Gamma(g, h_i). A sweep is, in this order,
 
-1. for each kernel and selected input random walks of the mean and of the log precision, with beta_i integrated
-   out; then for each selected input beta_i given the precisions, and a factor of all precisions by which beta_i
-   is divided: precisions given beta_i, and beta_i given precisions, hardly move where kernels matter little;
+1. for each kernel and selected input random walks of the mean and of the log precision, with beta_i
+   integrated out; then for each selected input beta_i given the precisions, and a factor of all precisions
+   by which beta_i is divided: given each other, beta_i and precisions of weak inputs hardly move;
 2. random walks of the logarithms of class weights and of class probabilities. With a_d ~ Gamma(delta, 1), a /
    sum a has a Dirichlet(delta) distribution and is independent of the sum, which is drawn again each time;
 3. moves: an input enters, one leaves, or two are exchanged.
@@ -22,9 +22,9 @@ move tell, with half their weight. Both parts are in the density of the proposal
 twice that of prior proposals. The answers are the same for a move and for its return.
 
 A sweep begins with sums that are computed from the state, so that rounding does not build up. It takes N
-exponentials and N logarithms for each of 2 s D random walks of means and precisions, N logarithms for K D of
-weights and K of probabilities, D N exponentials for each of s factors, and for each input that a move takes in
-or out; s is the number of selected inputs, N that of rows with a label.
+exponentials and N logarithms for each of 2 s D random walks of means and precisions, N logarithms for K D
+of weights and K of probabilities, D N exponentials for each of s factors, and for each input that a move
+takes in or out; s is the number of selected inputs, N that of rows with a label.
 """
 
 cimport cython
@@ -47,8 +47,8 @@ cdef double TRUST = 0.5
 cdef double AIM = 0.35, GAIN = 0.1, SHORTEST = 1e-4, LONGEST = 20.0
 # Least weight, positive so that its logarithm is a number; shares below it have no effect.
 cdef double LEAST = 1e-290
-# How far densities may be from 1 before those that they are relative to change. The smallest density that is
-# told from 0 is 1e-308: a label of so small a share is as good as impossible, whatever the likelihood's power.
+# How far densities may be from 1 before those that they are relative to change. The smallest density that
+# is told from 0 is 1e-308: a label of so small a share is as good as impossible, whatever the power.
 cdef double FAR = 1e60
 cdef double LOG_2PI = 1.8378770664093454836
 # Standard deviations of the logarithm of a factor of all precisions of an input, of which one is taken at
@@ -183,7 +183,7 @@ cdef class LabelChain(Chain):
         return self.log_labels()
 
     cdef void add_one(self, int i, double precision, double mean, double sign, double* out) noexcept nogil:
-        """out += sign times the log density of input i under one kernel, up to a constant; 0 where missing."""
+        """out += sign times the log density of input i under one kernel, without its constant."""
         cdef int n
         cdef double constant = 0.5 * sign * log(precision), half = 0.5 * sign * precision
         cdef const double* z = self.z + <Py_ssize_t> i * self.n
@@ -299,7 +299,8 @@ cdef class LabelChain(Chain):
     cdef void rescale(self, int i, bitgen_t* rng) noexcept nogil:
         """Multiply all precisions of input i by a factor by which their rate is divided."""
         cdef int d, at = i * self.n_kernels
-        cdef double move = LENGTHS[below(3, rng)] * random_standard_normal(rng), factor = exp(move), value, change
+        cdef double move = LENGTHS[below(3, rng)] * random_standard_normal(rng), factor = exp(move)
+        cdef double value, change
         for d in range(self.n_kernels):
             self.new_precision[d] = factor * self.precision[at + d]
             if not 0.0 < self.new_precision[d] < INFINITY:

@@ -278,15 +278,8 @@ def test_models_may_be_lost_without_rejuvenation():
     rng = np.random.default_rng(4)
     x = rng.normal(scale=2.0, size=6)
     frame = pd.DataFrame({"x": x, "y": 1.2 * np.sinc(x) + 0.4 * rng.normal(size=6)})
-    model = rj.kernel_regression(
-        "y ~ x",
-        frame,
-        width=1.0,
-        standardize=False,
-        noise_variance=0.005,
-        coef_variance=0.5,
-        mean_kernels=1.5,
-    )
+    fixed = {"noise_variance": 0.005, "coef_variance": 0.5, "mean_kernels": 1.5}
+    model = rj.kernel_regression("y ~ x", frame, width=1.0, standardize=False, **fixed)
     options = {"rng": 1, "row_order": "given", "particles": 5000}
     with pytest.warns(rj.ConvergenceWarning, match=r"resampled at \d rows and not rejuvenated") as caught:
         alone = model.fit(rejuvenate=0, **options)

@@ -101,7 +101,7 @@ def test_detailed_balance(case, conditional, power):
 
 
 def test_log_likelihoods_of_kernels_that_moved_far_are_those_of_the_state():
-    """Densities are relative to those at the start of a sweep, from which narrow kernels move away by e^1000."""
+    """Densities are relative to those at the start of a sweep, and narrow kernels move far from these."""
     problem = made(components=3)
     job, rng = job_of(problem), np.random.default_rng(1)
     for _ in range(100):

@@ -192,16 +192,18 @@ class FilterRun:
     def _lost(self) -> list[str]:
         """Say that particles were resampled and never rejuvenated.
 
-        A set of centres is reached from few others. Once resampling has lost these, no later weight tells of it:
-        effective numbers can be large and runs agree, with errors of 0.1 in probabilities at six rows.
+        A set of centres is reached from few others. Once resampling has lost these, no later weight tells of
+        it: effective numbers can be large and runs agree, with errors of 0.1 in probabilities at six rows.
         """
         resampled = int(self.state.resampled.sum())
         if not resampled or self.settings.rejuvenate:
             return []
-        return [
-            f"Particles were resampled at {counted(resampled, 'row')} and not rejuvenated: models that were lost "
-            "there may be missing, and runs that agree do not rule it out. Set `rejuvenate` to at least 1."
-        ]
+        note = (
+            f"Particles were resampled at {counted(resampled, 'row')} and not rejuvenated: models that "
+            "were lost there may be missing, and runs that agree do not rule it out. Set `rejuvenate` to at "
+            "least 1."
+        )
+        return [note]
 
     def _degenerate(self) -> list[str]:
         return self._collapse() or self._lost()
