@@ -289,6 +289,16 @@ def test_the_shape_is_reported(walked, enumerated):
         assert "Shape:" in str(enumerated.summary())
 
 
+def test_the_pseudo_r_squared_needs_a_saturated_model(model, enumerated):
+    one = enumerated.single_model("hpm")
+    if model.regression.family.expanded:
+        assert np.isnan(one.prsquared)
+    else:
+        null = enumerated._marginal.deviance(np.zeros(model.space.n_terms, dtype=np.uint8))
+        assert one.prsquared == pytest.approx(1 - one.deviance / null, rel=1e-12)
+    assert "Pseudo R-squared" in str(one.summary())
+
+
 def test_saved_results_and_longer_runs(enumerated, unknown, walked, table, tmp_path):
     enumerated.save(tmp_path / "fit.zip")
     for loaded in (rj.load(tmp_path / "fit.zip"), rj.load(tmp_path / "fit.zip", data=table)):
