@@ -210,7 +210,7 @@ SHORT = (
 
 
 @pytest.mark.filterwarnings("ignore")
-@pytest.mark.parametrize("name", every(2, SHORT))
+@pytest.mark.parametrize("name", every(4, SHORT))
 def test_threads_that_read_one_result_get_what_one_thread_gets(name, tmp_path):
     assert_threads_get_what_one_gets(name, 1, tmp_path)
 

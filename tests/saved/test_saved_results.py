@@ -290,7 +290,7 @@ def pictures(results, names):
     return found
 
 
-@pytest.mark.parametrize("name", every(2, fits.FITS))
+@pytest.mark.parametrize("name", every(4, fits.FITS))
 def test_plots_of_loaded_results_are_the_same_pictures(tmp_path, name):
     """Pixel by pixel, in one process; without the rows those that need none."""
     data, results = fits.make(name)

@@ -96,7 +96,7 @@ def test_enumeration(linear_kit, prior, setting):
     np.testing.assert_allclose(moments.sd_included, np.sqrt(second - first**2), rtol=1e-4)
 
 
-@pytest.mark.parametrize(("prior", "setting"), every(2, CASES, 0))
+@pytest.mark.parametrize(("prior", "setting"), every(4, CASES, 0))
 def test_draws_have_the_moments(linear_kit, prior, setting):
     """4,000 independent draws: 5.5 standard errors of means, 4e-8 each; 6.5 where they are estimated."""
     case, _ = make(linear_kit, prior, setting)

@@ -83,7 +83,7 @@ def test_a_level_that_separates_is_right_by_default():
     """
     model = separating()
     with pytest.warns(rj.SeparationWarning, match="by g in"):
-        results = model.fit(draws=8000, rng=1, progress=False)
+        results = model.fit(draws=4000, rng=1, progress=False)
     assert results.sampler == "rjmcmc"
     exact = MarginalLikelihood(model.regression, b"0" * 16, 2**15, 3)
     gammas = np.zeros((2, 25), dtype=np.uint8)

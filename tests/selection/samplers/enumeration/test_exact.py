@@ -142,7 +142,7 @@ def test_reversible_jumps_find_the_posterior(scenario):
 
 @pytest.mark.parametrize(
     ("options", "scenario"),
-    by_turns([{"proposal": "full"}, {"swaps": 0}, {"swaps": 9, "thin": 2}], SOME),
+    every(2, by_turns([{"proposal": "full"}, {"swaps": 0}, {"swaps": 9, "thin": 2}], SOME)),
     ids=str,
 )
 def test_the_way_of_proposing_does_not_matter(scenario, options):
