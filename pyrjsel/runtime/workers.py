@@ -3,7 +3,7 @@
 import pickle
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from concurrent.futures import BrokenExecutor, CancelledError, ThreadPoolExecutor, as_completed
+from concurrent.futures import FIRST_COMPLETED, BrokenExecutor, CancelledError, ThreadPoolExecutor, wait
 from typing import Any
 
 import joblib
@@ -19,6 +19,8 @@ from pyrjsel._warnings import warn
 ATTEMPTS = 3
 # A function with its arguments, as `joblib.delayed` returns it.
 Call = tuple[Callable[..., Any], tuple[Any, ...], dict[str, Any]]
+# Seconds after which the main thread looks for a Ctrl-C, which systems may hand to another thread.
+LOOK = 0.1
 # Seconds to wait for a replacement of a dead worker, which a cluster may or may not start.
 PATIENCE = 20.0
 
@@ -133,8 +135,10 @@ def _results(workers: int, calls: Iterable[Call]) -> Iterator[Any]:
     elif type(backend) is ThreadingBackend:
         pool = ThreadPoolExecutor(workers)
         try:
-            futures = [pool.submit(run, *args, **options) for run, args, options in calls]
-            yield from (future.result() for future in as_completed(futures))
+            left = {pool.submit(run, *args, **options) for run, args, options in calls}
+            while left:
+                done, left = wait(left, LOOK, FIRST_COMPLETED)
+                yield from (future.result() for future in done)
         finally:
             # After an error or a second Ctrl-C nothing is waited for.
             pool.shutdown(wait=False, cancel_futures=True)

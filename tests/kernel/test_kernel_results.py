@@ -1,14 +1,13 @@
 """KernelResults: predictions against sums over particles, updates, tables, plots."""
 
-import os
 import pickle
-import signal
 import time
 
 import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
 import pytest
+from interrupts import ctrl_c
 from scipy.stats import norm
 
 import pyrjsel as rj
@@ -395,7 +394,7 @@ def test_an_interrupted_pass_has_the_rows_so_far():
         calls.append(len(x))
         time.sleep(0.005)  # blocks of 0.1 s have some rows only
         if len(calls) == 6:
-            os.kill(os.getpid(), signal.SIGINT)
+            ctrl_c()
         return np.exp(-((x - centres.T) ** 2) / 2)
 
     model = rj.kernel_regression("y ~ x", frame, kernel=slow, width=1.6, standardize=False)

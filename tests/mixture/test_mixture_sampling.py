@@ -3,12 +3,11 @@
 import os
 import pickle
 import re
-import signal
-import time
 
 import mixture_kit as kit
 import numpy as np
 import pytest
+from interrupts import ctrl_c, interrupt_when
 
 import pyrjsel as rj
 from pyrjsel.mixture import sampler
@@ -212,16 +211,7 @@ def test_slow_chains_are_told():
 
 @pytest.mark.skipif(os.name != "posix", reason="signals are sent as POSIX systems send them")
 def test_an_interrupt_leaves_the_draws_so_far(monkeypatch):
-    advance, sent = MixtureRunner.advance, []
-
-    def watched(self, n):
-        advance(self, n)
-        if not sent and self.done > 200:
-            sent.append(True)
-            os.kill(os.getpid(), signal.SIGINT)
-            time.sleep(0.05)  # the main thread sees the signal before the next block begins
-
-    monkeypatch.setattr(MixtureRunner, "advance", watched)
+    interrupt_when(monkeypatch, MixtureRunner, lambda chain: chain.done > 200)
     with pytest.warns(rj.ConvergenceWarning):  # and chains as short as these may not agree
         found = run(toy_problem(), draws=1_000_000, n_jobs=2)
     assert re.match(r"Interrupted: \d of 2 chains with [\d,]+ of 1,000,000 ", found.notes[0])
@@ -234,7 +224,7 @@ def test_an_interrupt_leaves_the_draws_so_far(monkeypatch):
 
 @pytest.mark.skipif(os.name != "posix", reason="signals are sent as POSIX systems send them")
 def test_an_interrupt_before_the_first_draw(monkeypatch):
-    monkeypatch.setattr(MixtureRunner, "advance", lambda self, n: os.kill(os.getpid(), signal.SIGINT))
+    monkeypatch.setattr(MixtureRunner, "advance", lambda self, n: ctrl_c())
     with pytest.raises(KeyboardInterrupt, match="before the first draw"):
         run(toy_problem(), draws=1000, chains=1)
 

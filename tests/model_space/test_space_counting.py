@@ -92,22 +92,22 @@ def test_budget_on_many_terms_by_an_independent_recursion(kit):
 )
 def test_eighty_three_terms_are_quick(kit, prior):
     space = priced(kit, 83, prior, 10, np.random.default_rng(4))
-    start = time.perf_counter()
+    start = time.process_time()
     found = prior_inclusion(space)
     assert found.method == "exact"
-    # Takes about 10 ms; the limit leaves room for a busy machine and still tells a different algorithm.
-    assert time.perf_counter() - start < 0.5
+    # Takes about 10 ms; the limit leaves room for a slow machine and still tells a different algorithm.
+    assert time.process_time() - start < 0.5
 
 
 def test_a_thousand_terms_without_a_budget(kit):
-    start = time.perf_counter()
+    start = time.process_time()
     space = ModelSpace.build(kit.plain(1000), prior=BetaBinomial(1, 9), n_observations=9)
     found = prior_inclusion(space)
     assert found.n_models == 2**1000
     # Logs of up to 700 hold 13 digits.
     np.testing.assert_allclose(found.probability, 0.1, rtol=1e-11)
     # Takes about 20 ms; see above.
-    assert time.perf_counter() - start < 2.0
+    assert time.process_time() - start < 2.0
 
 
 def test_different_odds_without_a_constraint_stay_as_they_are(kit):

@@ -2,12 +2,11 @@
 
 import os
 import pickle
-import signal
-import time
 
 import numpy as np
 import pattern_kit as kit
 import pytest
+from interrupts import ctrl_c, interrupt_when
 
 import pyrjsel as rj
 from pyrjsel.patterns.options import InterweavingOptions, choose
@@ -136,16 +135,7 @@ def test_few_effective_draws_are_told():
 @pytest.mark.skipif(os.name != "posix", reason="signals are sent as POSIX systems send them")
 @pytest.mark.parametrize("sampler", SAMPLERS)
 def test_an_interrupt_leaves_the_draws_so_far(monkeypatch, sampler):
-    advance, sent = PatternRunner.advance, []
-
-    def watched(self, n):
-        advance(self, n)
-        if not sent and self.done > 200:
-            sent.append(True)
-            os.kill(os.getpid(), signal.SIGINT)
-            time.sleep(0.05)  # the main thread sees the signal before the next block begins
-
-    monkeypatch.setattr(PatternRunner, "advance", watched)
+    interrupt_when(monkeypatch, PatternRunner, lambda chain: chain.done > 200)
     with pytest.warns(
         rj.ConvergenceWarning, match=r"Interrupted: \d of 2 chains with [\d,]+ of 1,000,000 "
     ) as caught:
@@ -160,7 +150,7 @@ def test_an_interrupt_leaves_the_draws_so_far(monkeypatch, sampler):
 
 @pytest.mark.skipif(os.name != "posix", reason="signals are sent as POSIX systems send them")
 def test_an_interrupt_before_the_first_draw(monkeypatch):
-    monkeypatch.setattr(PatternRunner, "advance", lambda self, n: os.kill(os.getpid(), signal.SIGINT))
+    monkeypatch.setattr(PatternRunner, "advance", lambda self, n: ctrl_c())
     with pytest.raises(KeyboardInterrupt, match="before the first draw"):
         run(kit.problem_of(), draws=1000, chains=1)
 

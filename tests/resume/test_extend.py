@@ -3,13 +3,12 @@
 import contextlib
 import importlib.util
 import os
-import signal
-import time
 import warnings
 from pathlib import Path
 
 import numpy as np
 import pytest
+from interrupts import ctrl_c
 from turns import by_turns, every
 
 import pyrjsel as rj
@@ -150,11 +149,7 @@ def interrupted(monkeypatch, name, after, run):
                 self.done_here = getattr(self, "done_here", 0) + n
                 if not sent and self.done_here >= after:
                     sent.append(True)
-                    os.kill(os.getpid(), signal.SIGINT)
-                    # The main thread sees it before the next block begins, however busy the machine is.
-                    until = time.monotonic() + 30
-                    while not signals.stopped and time.monotonic() < until:
-                        time.sleep(0.001)
+                    ctrl_c()
 
         class Job:
             total = job.total

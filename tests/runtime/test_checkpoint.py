@@ -8,6 +8,7 @@ from pathlib import Path
 import joblib
 import numpy as np
 import pytest
+from interrupts import ctrl_c
 from joblib.externals.loky import get_reusable_executor
 
 from pyrjsel._errors import NotAvailableError, ParameterError, StoreError
@@ -133,8 +134,7 @@ def test_an_interrupted_run_goes_on(monkeypatch, folder):
     def interrupted(self, n):
         advance(self, n)
         if len(self.draws) > 60:
-            os.kill(os.getpid(), 2)
-            time.sleep(0.05)
+            ctrl_c()
 
     with monkeypatch.context() as patch:
         patch.setattr(WalkRunner, "advance", interrupted)

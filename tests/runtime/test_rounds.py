@@ -1,14 +1,13 @@
 """Runs that stop by themselves: what ends them, and that rounds are one run, wherever it is cut."""
 
 import os
-import signal
-import time
 import warnings
 
 import joblib
 import numpy as np
 import pandas as pd
 import pytest
+from interrupts import interrupt_when
 from turns import every
 
 import pyrjsel as rj
@@ -265,20 +264,6 @@ def test_mixtures_stop_where_they_are_accurate():
     assert all("This needs about" in text for text in said if "stopped at" in text)
 
 
-def interrupt(monkeypatch, after, chain=CollapsedChain):
-    """Send Ctrl-C once, when a chain has done so many iterations."""
-    advance, sent = chain.advance, []
-
-    def watched(self, n):
-        advance(self, n)
-        if not sent and self.done > after:
-            sent.append(True)
-            os.kill(os.getpid(), signal.SIGINT)
-            time.sleep(0.05)  # the main thread sees the signal before the next block begins
-
-    monkeypatch.setattr(chain, "advance", watched)
-
-
 @pytest.mark.skipif(os.name != "posix", reason="signals are sent as POSIX systems send them")
 @pytest.mark.parametrize("name", ["logit", "linear"])
 @pytest.mark.parametrize("after", [250, 700])
@@ -287,7 +272,7 @@ def test_interrupted_runs_have_draws_and_go_on(monkeypatch, wanted, name, after)
     settings = {"rng": 1, "n_jobs": 2, "progress": False, "thin": 2, **options}
     with monkeypatch.context() as patch:
         patch.setattr("pyrjsel.runtime.chains.BLOCK_SECONDS", 0.002)
-        interrupt(patch, after)
+        interrupt_when(patch, CollapsedChain, lambda chain: chain.done > after)
         with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always")
             some = model.fit(**settings)
@@ -303,7 +288,7 @@ def test_interrupted_runs_have_draws_and_go_on(monkeypatch, wanted, name, after)
 def test_interrupted_kernel_runs_go_on(monkeypatch, wanted, after):
     with monkeypatch.context() as patch:
         patch.setattr("pyrjsel.runtime.chains.BLOCK_SECONDS", 0.002)
-        interrupt(patch, after, ChainRunner)
+        interrupt_when(patch, ChainRunner, lambda chain: chain.done > after)
         some = fit("kernel", n_jobs=2)
     assert any("Interrupted: " in note for note in some.run.notes)
     assert 0 < some.run.draws.k.shape[1] < wanted["kernel"].run.fit.draws

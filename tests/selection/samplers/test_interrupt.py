@@ -9,6 +9,7 @@ import warnings
 import numpy as np
 import pandas as pd
 import pytest
+from interrupts import interrupt_when
 
 import pyrjsel as rj
 from pyrjsel.selection.samplers.collapsed.chain import CollapsedChain
@@ -34,27 +35,13 @@ def make_model(terms=6, n=200):
     return rj.LogitSelection(y, pd.DataFrame(x).add_prefix("x"))
 
 
-def interrupt_after(monkeypatch, kind, condition):
-    """Send SIGINT to this process once, when `condition` holds after a block of a worker of class `kind`."""
-    advance, sent = kind.advance, []
-
-    def watched(self, n):
-        advance(self, n)
-        if not sent and condition(self):
-            sent.append(True)
-            os.kill(os.getpid(), signal.SIGINT)
-            time.sleep(0.05)  # the main thread sees the signal before the next block begins
-
-    monkeypatch.setattr(kind, "advance", watched)
-
-
 RUNNERS = {"rjmcmc": RJMCMCChain, "population": PopulationChain, "collapsed": CollapsedChain}
 
 
 @pytest.mark.filterwarnings("ignore:The run has:pyrjsel.ConvergenceWarning")
 @pytest.mark.parametrize("sampler", RUNNERS)
 def test_sampling_returns_the_draws_so_far(monkeypatch, sampler):
-    interrupt_after(monkeypatch, RUNNERS[sampler], lambda chain: chain.done > 300)
+    interrupt_when(monkeypatch, RUNNERS[sampler], lambda chain: chain.done > 300)
     model = make_model()
     begin = time.perf_counter()
     with pytest.warns(
@@ -84,7 +71,7 @@ def test_the_draws_so_far_are_those_of_a_whole_run(monkeypatch, sampler):
     model = make_model()
     options = {"sampler": sampler, "burn_in": 60, "chains": 1, "rng": 4, "progress": False}
     with monkeypatch.context() as patch:
-        interrupt_after(patch, RUNNERS[sampler], lambda chain: chain.done > 100)
+        interrupt_when(patch, RUNNERS[sampler], lambda chain: chain.done > 100)
         with pytest.warns(rj.ConvergenceWarning, match="Interrupted"):
             part = model.fit(draws=1_000_000, **options)
     draws = min(part.draws.model.shape[1], part.draws.coefficients.shape[1] * part.draws.coefficients_every)
@@ -96,14 +83,14 @@ def test_the_draws_so_far_are_those_of_a_whole_run(monkeypatch, sampler):
 
 @pytest.mark.parametrize("sampler", RUNNERS)
 def test_before_the_first_draw_there_is_nothing_to_return(monkeypatch, sampler):
-    interrupt_after(monkeypatch, RUNNERS[sampler], lambda chain: chain.done > 0)
+    interrupt_when(monkeypatch, RUNNERS[sampler], lambda chain: chain.done > 0)
     with pytest.raises(KeyboardInterrupt, match="before the first draw"):
         make_model().fit(sampler=sampler, draws=100, burn_in=10**9, chains=2, rng=1, progress=False)
 
 
 def test_enumeration_raises(monkeypatch):
     """A part of the models do not give a posterior."""
-    interrupt_after(monkeypatch, Values, lambda worker: True)
+    interrupt_when(monkeypatch, Values, lambda worker: True)
     with pytest.raises(KeyboardInterrupt, match="do not give a posterior"):
         make_model(terms=14).fit(sampler="enumerate", rng=1, progress=False)
 

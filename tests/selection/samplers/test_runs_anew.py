@@ -2,14 +2,13 @@
 
 import os
 import re
-import signal
-import time
 import warnings
 from dataclasses import replace
 
 import numpy as np
 import pandas as pd
 import pytest
+from interrupts import interrupt_when
 
 import pyrjsel as rj
 from pyrjsel.runtime import checkpoint as checkpoints
@@ -197,19 +196,14 @@ def test_killed_runs_go_on(family, monkeypatch, tmp_path):
 def test_interrupted_runs_go_on(linear, monkeypatch, after):
     """Ctrl-C in the second run, where its chains have draws, or some of them are in burn-in."""
     wanted, _ = fit(linear, burn_in=40, max_draws=100)
-    advance, sent = CollapsedChain.advance, []
 
-    def watched(self, n):
-        advance(self, n)
-        due = self.done > after if self.number == 1 else self.done >= 60
-        if not sent and "start" not in vars(self.job) and len(set(map(bytes, self.job.starts))) > 1 and due:
-            sent.append(True)
-            os.kill(os.getpid(), signal.SIGINT)
-            time.sleep(0.05)  # the main thread sees the signal before the next block begins
+    def due(chain):
+        enough = chain.done > after if chain.number == 1 else chain.done >= 60
+        return "start" not in vars(chain.job) and len(set(map(bytes, chain.job.starts))) > 1 and enough
 
     with monkeypatch.context() as patch:
         patch.setattr("pyrjsel.runtime.chains.BLOCK_SECONDS", 1e-4)
-        patch.setattr(CollapsedChain, "advance", watched)
+        sent = interrupt_when(patch, CollapsedChain, due)
         some, texts = fit(linear, burn_in=40, max_draws=100)
     assert sent
     assert any(text.startswith("Interrupted: ") for text in texts)

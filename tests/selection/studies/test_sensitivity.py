@@ -1,13 +1,12 @@
 """The same analysis under several priors."""
 
 import os
-import signal
-import time
 import warnings
 
 import numpy as np
 import pandas as pd
 import pytest
+from interrupts import interrupt_when
 from scipy.special import logsumexp
 from selection_cases import load, table
 from selection_checks import Scenario, build, coefficient_prior
@@ -252,16 +251,7 @@ def test_warnings_are_given_once_with_the_priors(births):
 
 @pytest.mark.skipif(os.name != "posix", reason="signals are sent as POSIX systems send them")
 def test_an_interrupt_ends_all_fits(model, monkeypatch):
-    advance, sent = RJMCMCChain.advance, []
-
-    def watched(self, n):
-        advance(self, n)
-        if not sent and self.done > 300:
-            sent.append(True)
-            os.kill(os.getpid(), signal.SIGINT)
-            time.sleep(0.05)  # the main thread sees the signal before the next block begins
-
-    monkeypatch.setattr(RJMCMCChain, "advance", watched)
+    sent = interrupt_when(monkeypatch, RJMCMCChain, lambda chain: chain.done > 300)
     with pytest.raises(KeyboardInterrupt, match="one of several fits"):
         model.sensitivity(
             g=[1, 2], rng=1, sampler="rjmcmc", draws=10**6, burn_in=0, thin=1, chains=2, progress=False
