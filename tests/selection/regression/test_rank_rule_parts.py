@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from pyrjsel.selection.regression.columns import Directions, independent
+from pyrjsel.selection.regression.columns import Directions, clear, independent
 
 
 def columns(noise=None):
@@ -43,6 +43,22 @@ def test_a_column_that_keeps_too_little_is_dependent(noise, expected):
     assert independent(x.T @ x, rows=2) is False
 
 
+@pytest.mark.parametrize("noise", [None, 0.0, *np.logspace(-9, 0, 37)])
+def test_what_is_clear_is_so_by_the_rule_too(noise):
+    """300 columns, and one that nearly depends on two of them."""
+    rng = np.random.default_rng(5)
+    x = rng.normal(size=(400, 300))
+    last = np.zeros(400) if noise is None else x[:, 0] - x[:, 7] + noise * rng.normal(size=400)
+    gram = np.column_stack([x, last]).T @ np.column_stack([x, last])
+    found = clear(gram)
+    assert not found or Directions.of(gram).real.all()
+    # The three make up about 24 / noise^2 of the trace of C^-1, and 1e-9 times 301 times that is 1 at a noise
+    # of 3e-3.
+    if noise is None or noise < 1e-3 or noise > 1e-2:
+        assert found == (noise is not None and noise > 1e-2)
+
+
 def test_no_columns_are_independent():
+    assert clear(np.zeros((0, 0)))
     assert independent(np.zeros((0, 0)), rows=5)
     assert Directions.of(np.zeros((0, 0))).rank == 0

@@ -1,0 +1,21 @@
+"""The rank rule for all columns of a model: beyond doubt by Cholesky factors, or by eigenvectors."""
+
+import numpy as np
+import pytest
+
+from pyrjsel.selection.regression.columns import Directions, clear
+
+ROUNDS = 3
+
+
+@pytest.mark.parametrize("columns", [250, 500, 1000, 2000])
+def test_bench_rank(columns, table, take_turns):
+    x = np.random.default_rng(0).normal(size=(2 * columns, columns))
+    gram = x.T @ x
+    assert clear(gram)
+    assert not Directions.of(gram).dependent().any()
+    times = take_turns({"clear": lambda: clear(gram), "directions": lambda: Directions.of(gram)}, ROUNDS)
+    group = f"rank of {columns:,} columns"
+    table.series(group, "Cholesky factor and its inverse", times["clear"], "ms", scale=1e3)
+    table.series(group, "eigenvectors", times["directions"], "ms", scale=1e3)
+    table.add(group, "  eigenvectors / Cholesky", times["directions"].min() / times["clear"].min(), "ratio")
