@@ -58,6 +58,24 @@ def test_what_is_clear_is_so_by_the_rule_too(noise):
         assert found == (noise is not None and noise > 1e-2)
 
 
+def test_a_dependence_that_no_column_shows_is_not_clear():
+    """Kahan's factor: each column keeps 0.017 given those before it, and the smallest eigenvalue is 1e-11."""
+    c, d = 0.3, 44
+    factor = np.sqrt(1 - c**2) ** np.arange(d)[:, None] * (np.eye(d) - c * np.triu(np.ones((d, d)), 1))
+    assert factor.diagonal().min() ** 2 > 0.017
+    gram = factor.T @ factor
+    assert not Directions.of(gram).real.all()
+    assert not clear(gram)
+
+
+@pytest.mark.parametrize(("left", "expected"), [(1e-5, True), (1e-8, False)])
+def test_a_dependence_of_all_columns_is_not_clear(left, expected):
+    """Columns whose sum nearly vanishes: 1 / trace(C^-1) is the eigenvalue `left`, against 1e-9 times 301."""
+    gram = np.full((301, 301), (left - 1.0) / 300)
+    np.fill_diagonal(gram, 1.0)
+    assert clear(gram) is expected
+
+
 def test_no_columns_are_independent():
     assert clear(np.zeros((0, 0)))
     assert independent(np.zeros((0, 0)), rows=5)
