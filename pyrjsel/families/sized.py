@@ -55,6 +55,8 @@ class Sized(Family):
     table: FloatArray | None = field(default=None, compare=False, repr=False)
 
     def __post_init__(self) -> None:
+        check_real(self.log_mean, "log_mean")
+        check_real(self.log_sd, "log_sd", low=0, open_low=True)
         if self.value is not None:
             check_real(self.value, self.parameter, low=0, open_low=True)
             object.__setattr__(self, "given", float(self.value))

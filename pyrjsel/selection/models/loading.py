@@ -87,7 +87,7 @@ def _choices(content: Content, kind: type[Selection]) -> Choices:
     if sigma_prior is not None and not isinstance(sigma_prior, InverseGamma):
         raise content.wrong("sigma_prior", "a prior of a variance")
     family = described(content.plain("family"), FAMILIES) if "family" in content else None
-    if isinstance(family, Family) and not isinstance(family, INSTEAD.get(kind, type(kind._family))):
+    if family is not None and not isinstance(family, INSTEAD.get(kind, type(kind._family))):
         raise content.wrong("family", "that of the class")
     return Choices(
         coef_prior=coef_prior,

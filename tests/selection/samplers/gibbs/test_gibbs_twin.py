@@ -84,10 +84,10 @@ def test_same_chain(linear_kit, space, pair):
 )
 def test_same_chain_with_trades(linear_kit, kind, space):
     case, classical = case_of(linear_kit, kind, space, n=9, sigma=SIGMAS["proper"])
-    runner, want = run_both(case, classical, steps=40, swaps=1, trades=2)
+    runner, want = run_both(case, classical, steps=100, swaps=1, trades=2)
     check(runner, want)
     proposed, accepted = runner.counts()[:, -1]
-    assert proposed == 80
+    assert proposed == 200
     assert accepted > 0
 
 
