@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike, NDArray
+from scipy.sparse import csr_array
 
 from pyrjsel._called import called
 from pyrjsel._errors import ParameterError
@@ -390,8 +391,12 @@ class ModelSpace:
         good = np.all(models[:, self.free == 0] == 1, axis=1)
         good &= models.sum(axis=1) <= self.max_size
         good &= self._costs(models) <= self.budget_limit
-        for term in np.flatnonzero(np.diff(self.parent_start)).tolist():
-            good &= (models[:, term] == 0) | self._parents_in(models, term)
+        if self.parent.size:
+            needed = np.diff(self.parent_start)
+            if self.heredity == "weak":
+                needed = np.minimum(needed, 1)
+            inside = _sums(models, self.parent, self.parent_start, by_row=True)
+            good &= np.all((models == 0) | (inside >= needed), axis=1)
         return _like(good, gamma)
 
     def log_prior(self, gamma: ArrayLike) -> FloatArray | np.float64:
@@ -472,11 +477,10 @@ class ModelSpace:
         return models[0]
 
     def _costs(self, models: ByteArray) -> FloatArray:
-        used = np.zeros((len(models), len(self.item_cost)), dtype=np.bool_)
-        for term in range(self.n_terms):
-            for item in self.items_of(term):
-                used[:, item] |= models[:, term] == 1
-        costs: FloatArray = used @ self.item_cost
+        if not self.item_cost.size:
+            return np.zeros(len(models))
+        used = _sums(models, self.item, self.item_start, by_row=False, columns=self.item_cost.size) > 0
+        costs: FloatArray = np.ascontiguousarray(used) @ self.item_cost
         return costs
 
     def _parents_in(self, models: ByteArray, term: int) -> BoolArray:
@@ -484,6 +488,19 @@ class ModelSpace:
         if self.heredity == "weak" and parents.shape[1]:
             return np.any(parents, axis=1)
         return np.all(parents, axis=1)
+
+
+def _sums(
+    models: ByteArray, indices: NDArray[np.int32], start: NDArray[np.int32], *, by_row: bool, columns: int = 0
+) -> NDArray[np.int32]:
+    """Return products of models (m, J) with a 0/1 matrix of J rows, or with its transpose if `by_row`.
+
+    Row j of the matrix is 1 in the columns ``indices[start[j]:start[j + 1]]``.
+    """
+    terms = models.shape[1]
+    ones = np.ones(indices.size, dtype=np.int32)
+    matrix = csr_array((ones, indices, start), shape=(terms, terms if by_row else columns))
+    return np.asarray(models @ (matrix.T if by_row else matrix))
 
 
 def _like(values: NDArray[Any], gamma: ArrayLike) -> Any:
