@@ -42,7 +42,7 @@ def skewness(y: FloatArray, mean: FloatArray, weights: FloatArray) -> float:
     if y.min() == y.max():
         return 0.0
     scaled = (y - average(y, mean, weights)) / deviation(y, mean, weights)
-    return average(scaled**3, mean, weights)
+    return average(scaled * scaled * scaled, mean, weights)
 
 
 def smallest(y: FloatArray, mean: FloatArray, weights: FloatArray) -> float:

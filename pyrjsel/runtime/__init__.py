@@ -1,6 +1,7 @@
 """Chains: seeds, blocks, workers, progress, interrupts and checkpoints. Independent of all models."""
 
 from pyrjsel.runtime.accuracy import AUTO, MCSE, MOST, USUAL, WARM, Accuracy, Figure, Rule, above
+from pyrjsel.runtime.blas import one_blas_thread
 from pyrjsel.runtime.chain_ends import ChainEnd, Ends, by_chain, known_ends
 from pyrjsel.runtime.chains import (
     ChainJob,
@@ -44,6 +45,7 @@ __all__ = [
     "by_chain",
     "deal",
     "known_ends",
+    "one_blas_thread",
     "power_of_2",
     "run_chains",
 ]

@@ -1,6 +1,7 @@
-"""One BLAS thread per worker: the chains already use all processors."""
+"""One BLAS thread: chains already use all processors, and small products gain nothing from a second one."""
 
 import threading
+from contextlib import ContextDecorator
 from functools import cache
 from typing import Any
 
@@ -13,8 +14,8 @@ def _libraries() -> ThreadpoolController:
     return ThreadpoolController().select(user_api="blas")
 
 
-class _OneBlasThread:
-    """Context manager: BLAS has one thread in this process while any thread is inside.
+class _OneBlasThread(ContextDecorator):
+    """Context manager and decorator: BLAS has one thread in this process while any thread is inside.
 
     Chains of one worker process may overlap. If each set the limit on its own, the first to end would remove
     the limit of the others, and the last would restore the limit of the first.

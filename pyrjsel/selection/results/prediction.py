@@ -17,6 +17,7 @@ from pyrjsel._typing import ByteArray, FloatArray
 from pyrjsel._validate import check_real
 from pyrjsel.design import DesignData
 from pyrjsel.families import Family, Values
+from pyrjsel.runtime import one_blas_thread
 from pyrjsel.selection.evidence.gaussian import SingleModels
 from pyrjsel.selection.evidence.laplace import resample
 from pyrjsel.selection.posterior import Posterior
@@ -209,6 +210,7 @@ class Prediction:
             response = self.family.simulate(mean, weights, nuisance, rng)
             yield slice(begin, begin + part.size), mean, response
 
+    @one_blas_thread
     def log_density(self, y: FloatArray, weights: FloatArray) -> FloatArray:
         """Return log posterior predictive densities of responses `y` of all rows, which must be complete.
 
@@ -224,6 +226,7 @@ class Prediction:
             out[part] = logsumexp(each, axis=1) - np.log(each.shape[1])
         return out
 
+    @one_blas_thread
     def log_densities(self, y: FloatArray, weights: FloatArray) -> FloatArray:
         """Return log densities (rows, m) of responses of all rows given each draw; 0 for rows of weight 0."""
         out = np.zeros((y.size, len(self.coefficients)))
@@ -233,6 +236,7 @@ class Prediction:
         )
         return out
 
+    @one_blas_thread
     def mean(self) -> pd.Series:
         """Return the posterior mean of each row's expected response; NaN for rows with missing inputs."""
         if self.means is not None:
@@ -243,6 +247,7 @@ class Prediction:
                 out[part] = means.mean(axis=1)
         return pd.Series(out, index=self.index.copy(), name=self.name)
 
+    @one_blas_thread
     def summary_frame(self, alpha: float = 0.05) -> pd.DataFrame:
         """Return predictions with intervals.
 

@@ -6,6 +6,7 @@ import pytest
 from births_fits import FORMULA
 from scipy import stats
 from scipy.special import expit
+from threadpoolctl import threadpool_info, threadpool_limits
 
 import pyrjsel as rj
 from pyrjsel.families import Gaussian
@@ -314,6 +315,28 @@ def test_functions_cannot_change_the_data(enumerated):
 
     with pytest.raises(ValueError, match="read-only"):
         enumerated.check({"sort": sort}, draws=5)
+
+
+def test_predictions_and_checks_have_one_blas_thread(enumerated, monkeypatch):
+    family = type(enumerated.model.regression.family)
+    seen, plain = [], family.mean
+
+    def threads():
+        return {pool["num_threads"] for pool in threadpool_info() if pool["user_api"] == "blas"}
+
+    def watched(self, eta):
+        seen.append(threads())
+        return plain(self, eta)
+
+    monkeypatch.setattr(family, "mean", watched)
+    with threadpool_limits(2, user_api="blas"):
+        before = threads()
+        enumerated.get_prediction().summary_frame()
+        enumerated.predict()
+        enumerated.check(draws=2, rng=1)
+        assert threads() == before
+    assert len(seen) >= 3
+    assert all(each <= {1} for each in seen)
 
 
 def test_kinds_of_functions(enumerated):

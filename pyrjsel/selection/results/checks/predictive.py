@@ -17,6 +17,7 @@ from pyrjsel._errors import ParameterError
 from pyrjsel._typing import FloatArray
 from pyrjsel._validate import bad_value, show, unknown_name
 from pyrjsel.families import Statistic
+from pyrjsel.runtime import one_blas_thread
 from pyrjsel.selection.results.prediction import Prediction
 
 COLUMNS = ["observed", "mean", "sd", "ci_lower", "ci_upper", "p_value"]
@@ -53,6 +54,7 @@ class Compared:
         ]
 
 
+@one_blas_thread
 def simulated_responses(
     prediction: Prediction, weights: FloatArray, draws: int, rng: np.random.Generator
 ) -> pd.DataFrame:
@@ -119,6 +121,7 @@ def _needed(function: Callable[..., Any]) -> int:
     return count or int(any(p.kind is p.VAR_POSITIONAL for p in free))
 
 
+@one_blas_thread
 def compare(
     prediction: Prediction,
     y: FloatArray,
