@@ -17,7 +17,8 @@ from pyrjsel.design.evaluate import Evaluator
 from pyrjsel.design.extras import extra_names, read_extra
 from pyrjsel.design.formula import CodingFactor, Subterm, code_terms
 from pyrjsel.design.frame import Column, Kind, Table
-from pyrjsel.design.layout import Factor, Layout, Variable, assemble, width
+from pyrjsel.design.layout import Factor, Layout, Variable, width
+from pyrjsel.design.merging import split_levels
 from pyrjsel.design.safety import Expression, read_expression
 from pyrjsel.design.terms import make_terms, sort_terms
 from pyrjsel.design.transforms import State
@@ -367,7 +368,8 @@ def build_formula(
     kept, y = learn_response(response, rows.columns, n_rows, functions, events)
     factors, values, specs = learn_factors(expressions, rows.columns, n_rows, functions)
     layout = code_layout(terms, factors, specs, rows.columns)
-    X = assemble(layout.subterms, values, n_rows, layout.column_names)
+    codes = [expression.code for expression in expressions]
+    X = layout.assemble(dict(zip(codes, values, strict=True)), n_rows)
     return kept, layout, make_data(y, X, rows, index)
 
 
@@ -379,6 +381,9 @@ def code_layout(
 ) -> Layout:
     """Code the factors of a formula, and make its layout in the order of :func:`sort_terms`."""
     coded, names = code_terms(terms, specs)
+    merging = {place for place, spec in enumerate(specs) if getattr(spec.contrast, "merge", False)}
+    if merging:
+        terms, coded, names, factors = split_levels(terms, coded, names, factors, merging)
     order = sort_terms(terms, [factor.expression for factor in factors])
     return make_layout(
         [terms[place] for place in order],

@@ -16,11 +16,15 @@ from pyrjsel.design.safety import Expression
 
 @dataclass(frozen=True)
 class Contrast:
-    """A contrast in a formula: one of patsy's by name, or a matrix given by rows."""
+    """A contrast in a formula: one of patsy's by name, or a matrix given by rows.
+
+    With `merge`, a treatment contrast of which each column is a term of its own.
+    """
 
     name: str | None
     args: tuple[object, ...] = ()
     named: tuple[tuple[str, object], ...] = ()
+    merge: bool = False
 
 
 @dataclass(frozen=True, eq=False)

@@ -68,7 +68,9 @@ class Design:
     The terms are in the order of R's: main effects first, then interactions of two factors and so on, and
     within each in the order of the formula; a power, such as ``I(x**2)``, comes after its parents. The
     columns are patsy's: factors have treatment contrasts (the first level is the reference) unless C() says
-    otherwise, and a factor is coded in full where a margin is left out. Differences from patsy: the order of
+    otherwise, and a factor is coded in full where a margin is left out. With ``C(x, merge=True)`` each level
+    except the reference is a term of its own, ``x[b]``; a level out of a model is merged with the reference,
+    and a cost of the column is paid once. Differences from patsy: the order of
     terms (patsy lists those without numeric factors first); booleans are 0/1 columns under their own name,
     levels that do not occur in the rows used are omitted, and integers are converted to floats.
 
@@ -465,7 +467,7 @@ def _called(left: Response, layout: Layout) -> list[str]:
 def _written(left: Response, layout: Layout) -> str:
     """Return the formula of a layout, with all terms written out."""
     codes = [factor.expression.code for factor in layout.factors]
-    terms = [":".join(codes[factor] for factor in members) for members in layout.members]
+    terms = dict.fromkeys(":".join(codes[factor] for factor in members) for members in layout.members)
     return f"{left.expression.code} ~ {' + '.join(terms) or '1'}"
 
 

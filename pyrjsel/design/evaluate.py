@@ -224,9 +224,11 @@ class Evaluator:
             ):
                 raise self._refusal("has a levels= that is not a list of distinct numbers or strings")
             value = replace(value, levels=tuple(plain_level(item) for item in written))
-        if contrast is not None:
-            value = replace(value, contrast=_read_contrast(contrast))
-        return value
+        read = None if contrast is None else _read_contrast(contrast)
+        merge = named.get("merge")
+        if isinstance(merge, ast.Constant) and merge.value:
+            read = replace(read or Contrast("Treatment"), merge=True)
+        return value if read is None else replace(value, contrast=read)
 
     def _labels(self, array: np.ndarray, node: ast.expr) -> np.ndarray:
         """Return numbers as labels, integers if the columns hold integers, for names without ``.0``."""

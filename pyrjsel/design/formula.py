@@ -179,6 +179,21 @@ def _subterm(piece: Any) -> Subterm:
     return Subterm(tuple(factor.position for factor in piece.factors), tuple(contrasts))
 
 
+class _Indicators:
+    """Treatment contrasts whose columns are named as those of full coding: ``x[b]``, not ``x[T.b]``."""
+
+    def __init__(self, coding: Any) -> None:
+        self._coding = coding
+
+    def code_with_intercept(self, levels: Sequence[object]) -> Any:
+        return self._coding.code_with_intercept(levels)
+
+    def code_without_intercept(self, levels: Sequence[object]) -> Any:
+        coded = self._coding.code_without_intercept(levels)
+        names = [f"[{levels[level]}]" for level in coded.matrix.argmax(axis=0)]
+        return patsy.ContrastMatrix(coded.matrix, names)
+
+
 def _patsy_contrast(spec: CodingFactor) -> Any:
     contrast: Any = spec.contrast
     if contrast is None:
@@ -191,7 +206,8 @@ def _patsy_contrast(spec: CodingFactor) -> Any:
                     f"its shape {rows.shape} must have one row for each of the levels {spec.levels}"
                 )
             return rows
-        return getattr(patsy.builtins, contrast.name)(*contrast.args, **dict(contrast.named))
+        coding = getattr(patsy.builtins, contrast.name)(*contrast.args, **dict(contrast.named))
+        return _Indicators(coding) if contrast.merge else coding
     except (patsy.PatsyError, ValueError, TypeError) as error:
         raise FormulaError(f"The contrast of {spec.label!r} of {called()} is invalid: {error}.") from error
 

@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -13,7 +13,7 @@ from pyrjsel.design.categories import Categories, level_codes
 from pyrjsel.design.evaluate import Evaluator
 from pyrjsel.design.formula import Subterm
 from pyrjsel.design.frame import Column, Kind, Level
-from pyrjsel.design.safety import Expression
+from pyrjsel.design.safety import Expression, level_expression
 from pyrjsel.design.terms import Term, make_terms
 from pyrjsel.design.transforms import State
 
@@ -41,12 +41,21 @@ class Factor:
         Number of columns of a numeric factor; 1 for a categorical one.
     levels : tuple or None
         The levels of a categorical factor; None for a numeric one.
+    level : int or None
+        For the indicator of one level of a factor whose levels can merge, the position of the level; its
+        expression is that of :func:`level_expression`.
     """
 
     expression: Expression
     states: tuple[State, ...]
     n_columns: int
     levels: tuple[Level, ...] | None
+    level: int | None = None
+
+    def indicator(self, level: int) -> "Factor":
+        """Return the indicator of one level, by position."""
+        assert self.levels is not None
+        return replace(self, expression=level_expression(self.expression, self.levels[level]), level=level)
 
 
 @dataclass(frozen=True, eq=False)
@@ -98,10 +107,17 @@ class Layout:
         ndarray, shape (n, D), Fortran order
         """
         evaluator = Evaluator(columns, n_rows, functions)
-        values: list[FloatArray | IntArray] = []
+        values: dict[str, FloatArray | IntArray] = {}
         for factor in self.factors:
-            values.append(_checked(evaluator.apply(factor.expression, factor.states), factor))
-        return assemble(self.subterms, values, n_rows, self.column_names)
+            if factor.expression.code not in values:  # indicators of the levels of a factor share theirs
+                value = evaluator.apply(factor.expression, factor.states)
+                values[factor.expression.code] = _checked(value, factor)
+        return self.assemble(values, n_rows)
+
+    def assemble(self, values: Mapping[str, FloatArray | IntArray], n_rows: int) -> FloatArray:
+        """Return the columns of the design from the values of the factors, by their code."""
+        listed = [values[factor.expression.code] for factor in self.factors]
+        return assemble(self.subterms, listed, n_rows, self.column_names)
 
     def restrict(self, keep: Sequence[int]) -> "Layout":
         """Return the layout of a subset of the terms, with unchanged columns.
@@ -141,15 +157,16 @@ class Layout:
         )
 
     def arrange(self, listed: Sequence[str]) -> "Layout":
-        """Return the layout of the same terms in another order.
+        """Return the layout of the same terms, or some of them, in another order.
 
         Parameters
         ----------
         listed : sequence of str
-            Names of all terms in the new order; if they are not the names of the terms, nothing changes.
+            Names of terms in the new order, and of those that remain; if there are others among them, nothing
+            changes.
         """
         places = {term.name: place for place, term in enumerate(self.terms)}
-        if sorted(places) != sorted(listed):
+        if not set(listed) <= set(places):
             return self
         return self.restrict([places[name] for name in listed])
 

@@ -70,6 +70,7 @@ def factor_to_dict(factor: Factor) -> dict[str, Any]:
         "n_columns": factor.n_columns,
         "levels": None if factor.levels is None else list(factor.levels),
         "transforms": _states_to_list(factor.states),
+        **({} if factor.level is None else {"level": factor.level}),
     }
 
 
@@ -214,7 +215,13 @@ def factor_from_dict(
             raise bad(f"{expression.label!r} has no levels, or one twice")
     if n_columns < 1:
         raise bad(f"{expression.label!r} has {n_columns} columns")
-    return Factor(expression, states, n_columns, levels)
+    factor = Factor(expression, states, n_columns, levels)
+    if "level" not in item:
+        return factor
+    level = take(item, "level", int)
+    if levels is None or not 0 <= level < len(levels):
+        raise bad(f"{expression.label!r} has no level {level}")
+    return factor.indicator(level)
 
 
 def _positions(item: Mapping[str, Any], key: str, count: int) -> tuple[int, ...]:

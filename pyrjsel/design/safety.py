@@ -10,7 +10,7 @@ import ast
 import keyword
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from types import MappingProxyType
 
 import numpy as np
@@ -82,7 +82,7 @@ class Expression:
     code : str
         The source as in the formula, with white space normalised.
     label : str
-        The source for display: ``Q("a b")`` becomes ``a b``.
+        The source for display: ``Q("a b")`` becomes ``a b``, and ``C(x, merge=True)`` becomes ``x``.
     key : str
         Two factors are the same if their keys are equal.
     tree : ast.expr
@@ -106,6 +106,13 @@ def column_expression(name: str) -> Expression:
     code = name if is_plain_name(name) else f"Q({name!r})"
     tree = ast.Name(id=name, ctx=ast.Load())
     return Expression(code, name, _column_key(name), tree, (name,), ())
+
+
+def level_expression(expression: Expression, level: object) -> Expression:
+    """Return a factor that merges levels as the indicator of one of them: ``x[b]``."""
+    return replace(
+        expression, label=f"{expression.label}[{level}]", key=f"level {level!r} of {expression.key}"
+    )
 
 
 def power_of(expression: Expression) -> tuple[str, int]:
@@ -232,15 +239,19 @@ class _Reader:
         self._code = code
         self._functions = functions
         self._quotes: list[tuple[int, int, str]] = []
+        self._shown: tuple[int, int] | None = None
         self.variables: dict[str, None] = {}
         self.called: dict[str, None] = {}
 
     def label(self) -> str:
-        """Return the source with each ``Q("a b")`` as ``a b``."""
+        """Return the source with each ``Q("a b")`` as ``a b``, and of ``C(x, merge=True)`` only ``x``."""
         raw = self._code.encode()  # ast counts in bytes
-        for start, stop, name in sorted(self._quotes, reverse=True):
-            raw = raw[:start] + name.encode() + raw[stop:]
-        return raw.decode()
+        start, stop = self._shown or (0, len(raw))
+        parts = []
+        for begin, end, name in sorted(self._quotes):
+            parts += [raw[start:begin], name.encode()]
+            start = end
+        return b"".join([*parts, raw[start:stop]]).decode()
 
     def read(self, node: ast.expr, depth: int) -> ast.expr:
         """Return `node` checked, with ``Q()`` replaced."""
@@ -338,8 +349,8 @@ class _Reader:
 
     def _read_categorical(self, node: ast.Call, depth: int) -> ast.expr:
         named = {item.arg: item.value for item in node.keywords}
-        if not 1 <= len(node.args) <= 3 or set(named) - {"contrast", "levels"}:
-            raise self._refusal(node, "C() takes a column, and optionally contrast= and levels=")
+        if not 1 <= len(node.args) <= 3 or set(named) - {"contrast", "levels", "merge"}:
+            raise self._refusal(node, "C() takes a column, and optionally contrast=, levels= and merge=")
         if ("contrast" in named and len(node.args) > 1) or ("levels" in named and len(node.args) > 2):
             raise self._refusal(node, "C() got the same argument twice")
         contrast = node.args[1] if len(node.args) > 1 else named.get("contrast")
@@ -348,8 +359,27 @@ class _Reader:
             self._check_contrast(contrast)
         if levels is not None and not _literal(levels):
             raise self._refusal(levels, "levels= must be a list of numbers or strings")
+        merge = named.get("merge")
+        if merge is not None:
+            self._check_merge(node, merge, contrast, depth)
         node.args[0] = self.read(node.args[0], depth)
         return node
+
+    def _check_merge(self, node: ast.Call, merge: ast.expr, contrast: ast.expr | None, depth: int) -> None:
+        if not (isinstance(merge, ast.Constant) and isinstance(merge.value, bool)):
+            raise self._refusal(merge, "merge= must be True or False")
+        if not merge.value:
+            return
+        if depth > 1:
+            raise self._refusal(node, "C() with merge=True cannot be part of another expression")
+        name = contrast.func if isinstance(contrast, ast.Call) else contrast
+        if isinstance(contrast, ast.Constant) and contrast.value is None:
+            name = None
+        if name is not None and not (isinstance(name, ast.Name) and name.id == "Treatment"):
+            reason = "merge=True compares levels with a reference, so that its contrast must be Treatment"
+            raise self._refusal(node, reason)
+        shown = node.args[0]
+        self._shown = shown.col_offset, shown.end_col_offset or 0
 
     def _check_contrast(self, node: ast.expr) -> None:
         name: ast.expr = node.func if isinstance(node, ast.Call) else node

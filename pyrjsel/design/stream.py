@@ -295,7 +295,9 @@ def _compute_chunk(
         if not n:
             return _Part(rows.n_rows, 0, None)
         known = {**left.variables, **layout.variables}
-        columns = {name: conform(column, known[name]) for name, column in rows.columns.items()}
+        columns = {
+            name: conform(column, known[name]) for name, column in rows.columns.items() if name in known
+        }
         y = Evaluator(columns, n, plan.functions).apply(left.expression, left.states)
         assert not isinstance(y, Categories)
         X = layout.matrix(columns, n, plan.functions)

@@ -91,14 +91,16 @@ Warns
 
 FORMULA = """\
 formula : str
-    Formula such as ``"low ~ age + C(race) * smoke"``; ``.`` means all other columns.
+    Formula such as ``"low ~ age + C(race) * smoke"``; ``.`` means all other columns, and each level of
+    ``C(race, merge=True)`` is a term of its own.
 data : DataFrame, pyarrow Table, or mapping of columns
     The data: a DataFrame of pandas or polars, or a table of another package that narwhals supports.
     A ``Categorical`` of polars is treated as text; an ``Enum`` keeps its order."""
 
 CHUNKS = """\
 formula : str
-    Formula such as ``"low ~ age + C(race) * smoke"``; ``.`` means all other columns.
+    Formula such as ``"low ~ age + C(race) * smoke"``; ``.`` means all other columns, and each level of
+    ``C(race, merge=True)`` is a term of its own.
 data : DataFrame, pyarrow Table, mapping of columns, or rows in chunks
     The data; a DataFrame of pandas or polars, or data in chunks, of which only sums are kept: an
     iterable of DataFrames or a function that returns one, the path of a Parquet file or of a folder
