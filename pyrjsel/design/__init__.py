@@ -29,7 +29,7 @@ from pyrjsel.design.saved_labels import (
     label_rows_from_plain,
     label_rows_to_plain,
 )
-from pyrjsel.design.stream import Reduced
+from pyrjsel.design.stream import Reduced, RowReader, Work
 from pyrjsel.design.terms import Term
 
 __all__ = [
@@ -46,9 +46,11 @@ __all__ = [
     "LabelDesign",
     "LabelRows",
     "Reduced",
+    "RowReader",
     "RowSource",
     "TableLike",
     "Term",
+    "Work",
     "absent_rows",
     "as_chunks",
     "as_pandas",

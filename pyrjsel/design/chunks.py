@@ -183,8 +183,11 @@ class ParquetChunks(_InTurn):
         known = list(dict.fromkeys(columns))
         options = {"columns": known, "batch_size": max(1, BLOCK // max(len(known), 1))}
         groups = _row_groups if hasattr(source, "iter_batches") else _fragments
-        for batch in groups(source, options):
-            yield batch.to_pandas()
+        try:
+            for batch in groups(source, options):
+                yield batch.to_pandas()
+        except OSError as error:  # a damaged page, or a file that was replaced meanwhile
+            raise DataError(f"The 'data' of {called()} cannot be read to their end: {error}") from error
 
 
 def _row_groups(file: Any, options: dict[str, Any]) -> Iterator[Any]:

@@ -55,12 +55,15 @@ class Reduced(Generic[T]):
         Number of all rows.
     missing : Series
         Number of missing values by column, where not 0.
+    reader : RowReader
+        Repeats the pass over the computed rows.
     """
 
     value: T
     n: int
     n_rows: int
     missing: pd.Series
+    reader: "RowReader"
 
     @property
     def n_dropped(self) -> int:
@@ -74,6 +77,47 @@ class Work(Generic[T]):
 
     of: Callable[[DesignData], T]
     merge: Callable[[T, T], T]
+
+
+@dataclass(frozen=True, eq=False)
+class RowReader:
+    """Passes over the rows of a learned formula.
+
+    Attributes
+    ----------
+    plan : Plan
+    chunks : Chunks
+    left : Response
+    layout : Layout
+    n_rows, n_complete : int
+        Numbers of all rows and of complete rows, the same in each pass.
+    """
+
+    plan: Plan
+    chunks: Chunks
+    left: Response
+    layout: Layout
+    n_rows: int
+    n_complete: int
+
+    def reduce(self, work: Work[T]) -> T:
+        """Return the complete rows of all chunks, reduced in one pass.
+
+        Raises
+        ------
+        DataError
+            If the rows cannot be read again, or their number is another.
+        """
+        task = partial(_compute_chunk, plan=self.plan, left=self.left, layout=self.layout, work=work)
+        part = self.chunks.reduce(task, partial(_merge_parts, work=work), self.plan.columns)
+        if (part.n_rows, part.n_complete) != (self.n_rows, self.n_complete):
+            raise DataError(
+                f"The data of {called()} have {self.n_rows} rows ({self.n_complete} complete) in the first "
+                f"pass and {part.n_rows} ({part.n_complete}) in a later one: a function must return "
+                "a new iterator over the same rows each time."
+            )
+        assert part.value is not None
+        return part.value
 
 
 @dataclass(frozen=True, eq=False)
@@ -110,19 +154,15 @@ def reduce_chunks(
     done = _one_pass(plan, start, chunks, work)
     if done is None:
         scan, left, layout = _learn(plan, start, chunks, missing)
-        task = partial(_compute_chunk, plan=plan, left=left, layout=layout, work=work)
-        part = chunks.reduce(task, partial(_merge_parts, work=work), plan.columns)
-        if (part.n_rows, part.n_complete) != (scan.n_rows, scan.n_complete):
-            raise DataError(
-                f"The data of {called()} have {scan.n_rows} rows ({scan.n_complete} complete) in the first "
-                f"pass and {part.n_rows} ({part.n_complete}) in the next: a function must return "
-                "a new iterator over the same rows each time."
-            )
+        value = None
     else:
         scan, left, layout, part = done
         _report(plan, scan, missing)
-    assert part.value is not None
-    return left, layout, Reduced(part.value, scan.n_complete, scan.n_rows, _counts(plan, scan))
+        value = part.value
+    reader = RowReader(plan, chunks, left, layout, scan.n_rows, scan.n_complete)
+    if value is None:
+        value = reader.reduce(work)
+    return left, layout, Reduced(value, scan.n_complete, scan.n_rows, _counts(plan, scan), reader)
 
 
 # ---------------------------------------------------------------------- two passes and more

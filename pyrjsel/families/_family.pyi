@@ -19,3 +19,6 @@ def log_likelihoods(
     slope: FloatArray,
     factor: FloatArray,
 ) -> FloatArray: ...
+def derivatives(
+    passes: Passes, eta: FloatArray, wy: FloatArray, w: FloatArray
+) -> tuple[FloatArray, FloatArray, FloatArray]: ...

@@ -95,3 +95,18 @@ def log_likelihoods(Passes passes not None, const double[:, ::1] eta not None, c
                 w[i] = base[i] + factor[k] * slope[i]
             values[k] = passes.shift(n, &eta[k, 0], &eta[k, 0], 0.0, &wy[0], w, out)
     return found
+
+
+def derivatives(Passes passes not None, const double[:, ::1] eta not None, const double[::1] wy not None,
+                const double[::1] w not None):
+    """Return log-likelihoods (m,) at linear predictors `eta` (m, n), gradients and weights (m, n) in eta."""
+    cdef Py_ssize_t m = eta.shape[0], n = eta.shape[1], k
+    if wy.shape[0] != n or w.shape[0] != n or n == 0:
+        raise ValueError("the arrays of derivatives do not fit together")
+    found, residual, weight = np.empty(m), np.empty((m, n)), np.empty((m, n))
+    cdef double[::1] values = found
+    cdef double[:, ::1] r = residual, v = weight
+    with nogil:
+        for k in range(m):
+            values[k] = passes.working(n, &eta[k, 0], &wy[0], &w[0], &r[k, 0], &v[k, 0])
+    return found, residual, weight

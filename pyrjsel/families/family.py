@@ -38,6 +38,9 @@ class Family(ABC):
         Whether the likelihood of equal rows depends on their mean response and their number alone.
     scaled : bool
         Whether prior variances of coefficients are multiples of the square of the expanded parameter.
+    chunked : bool
+        Whether rows may come in chunks: nothing is learned from all rows, and what :meth:`check` requires of
+        all rows together holds if it holds for those of the smallest and the largest response.
     """
 
     name: ClassVar[str]
@@ -49,6 +52,7 @@ class Family(ABC):
     error_name: ClassVar[str] = "rmse"
     combines: ClassVar[bool] = True
     scaled: ClassVar[bool] = False
+    chunked: ClassVar[bool] = False
 
     @property
     def nuisance(self) -> Nuisance:

@@ -319,7 +319,7 @@ def test_a_function_must_give_the_same_rows_again(frame):
         return cut(frame.iloc[: N - len(calls)], 1)
 
     with pytest.raises(
-        DataError, match=r"118 rows \(118 complete\) in the first pass and 117 .* in the next"
+        DataError, match=r"118 rows \(118 complete\) in the first pass and 117 .* in a later one"
     ):
         from_chunks("y ~ g", source)
     left = iter(cut(frame, 1))
