@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -284,6 +285,8 @@ class Posterior:
         Record of the search for missed models.
     alarms : list of str
         Notes that are also issued as warnings when the results are created.
+    single : object, optional
+        Evaluator of single models, if only the sampler can make it.
     """
 
     sampler: str
@@ -311,6 +314,7 @@ class Posterior:
     asked: int | None = None
     audit: Audit | None = None
     alarms: list[str] = field(default_factory=list)
+    single: Any = None
 
     def alarm(self, texts: Sequence[str]) -> None:
         """Add notes that are also issued as warnings when the results are created."""

@@ -6,13 +6,14 @@ from pyrjsel._typing import FloatArray
 from pyrjsel.design import Design
 from pyrjsel.families import Family
 from pyrjsel.model_space import ModelPrior, ModelSpace, PriorInclusion, PriorSizes
+from pyrjsel.selection.evidence.expansions import Expansions
 from pyrjsel.selection.evidence.gaussian import SingleModels
 from pyrjsel.selection.evidence.laplace import MarginalLikelihood
 from pyrjsel.selection.posterior import Posterior
 from pyrjsel.selection.specification import Choices
 
 # Evaluators of single models: marginal likelihoods, deviances, moments, draws.
-SingleModel = MarginalLikelihood | SingleModels
+SingleModel = MarginalLikelihood | SingleModels | Expansions
 
 
 class SelectionModel(Protocol):

@@ -17,6 +17,7 @@ from pyrjsel.selection.evidence.laplace import PROPOSAL_DF, Integral, log_studen
 from pyrjsel.selection.priors._score import GaussianScore
 from pyrjsel.selection.regression._gram import FullGram
 from pyrjsel.selection.regression.chunked import ChunkedRegression, Derivatives
+from pyrjsel.selection.regression.columns import independent
 
 # A mode is found where a Newton step would change the log posterior by less than half of this. Laplace values
 # include that change, so that their error is of higher order.
@@ -347,6 +348,13 @@ class Expansions:
     def log_marginals(self, gammas: ByteArray) -> FloatArray:
         """Return log marginal likelihoods of models (m, J), without constants of the family."""
         return np.array([self._at(gamma)[2] for gamma in gammas])
+
+    def exists(self, gamma: ByteArray) -> bool:
+        """Return whether model `gamma` (J,) has a coefficient prior."""
+        columns = self.regression.model_columns(np.asarray(gamma))[1:] - 1
+        if self.regression.prior.rank_tol == 0:
+            return True
+        return independent(self.regression.rank_gram(columns), self.regression.most_columns)
 
     def deviance(self, gamma: ByteArray) -> float:
         """Return the deviance of model `gamma` (J,) at the maximum of its likelihood."""

@@ -11,13 +11,13 @@ import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike
 
-from pyrjsel._called import named
-from pyrjsel._errors import DataError, RankWarning
+from pyrjsel._called import called, named
+from pyrjsel._errors import DataError, NotAvailableError, RankWarning
 from pyrjsel._once import kept_property
 from pyrjsel._typing import BoolArray, FloatArray, RNGLike, SeedLike
 from pyrjsel._validate import bad_value, check_rng, counted, listed, unknown_option
 from pyrjsel._warnings import warn
-from pyrjsel.design import Design, DesignData, TableLike, as_pandas
+from pyrjsel.design import Chunks, Design, DesignData, RowSource, as_chunks, as_pandas
 from pyrjsel.families import Family
 from pyrjsel.model_space import (
     BetaBinomial,
@@ -37,6 +37,7 @@ from pyrjsel.selection.posterior import Posterior
 from pyrjsel.selection.priors.base import CoefficientPrior
 from pyrjsel.selection.priors.registry import GENERALISED
 from pyrjsel.selection.protocols import SingleModel
+from pyrjsel.selection.regression.chunked import ChunkedRegression, ChunkedRows, first_pass
 from pyrjsel.selection.regression.columns import IndependentColumns, dependent_alone
 from pyrjsel.selection.regression.gaussian import GaussianRegression
 from pyrjsel.selection.regression.glm import Regression
@@ -114,7 +115,7 @@ class Selection(OverSpace):
     def from_formula(
         cls,
         formula: str,
-        data: TableLike,
+        data: RowSource,
         *,
         coef_prior: CoefficientPrior | None = None,
         model_prior: ModelPrior | None = None,
@@ -128,11 +129,11 @@ class Selection(OverSpace):
         missing: str = "drop",
         functions: Mapping[str, Callable[..., Any]] | None = None,
     ) -> Self:
-        """Make a model from a formula and a data frame.
+        """Make a model from a formula and a data frame, or data in chunks.
 
         Parameters
         ----------
-        <formula>
+        <formula and chunks>
         coef_prior, model_prior, costs, budget, always, heredity, max_size : optional
             As for the class.
         weights, offset, missing : optional
@@ -175,9 +176,13 @@ class Selection(OverSpace):
         extras: Mapping[str, str | ArrayLike | None],
         missing: str,
         functions: Mapping[str, Callable[..., Any]] | None,
+        listed: Sequence[str] | None = None,
     ) -> Self:
-        """Make a model."""
+        """Make a model; from chunks, with its terms in the order `listed` of an earlier model."""
         data = as_pandas(data)
+        chunks = as_chunks(data)
+        if chunks is not None:
+            return cls._from_chunks(formula, chunks, choices, extras, missing, functions, listed)
         design, rows = Design.from_formula(
             formula,
             data,
@@ -187,6 +192,44 @@ class Selection(OverSpace):
             events=cls._family.events,
         )
         return cls._from_parts(design, rows, replace(choices, known=tuple(data)))
+
+    @classmethod
+    def _from_chunks(
+        cls,
+        formula: str,
+        chunks: Chunks,
+        choices: Choices,
+        extras: Mapping[str, str | ArrayLike | None],
+        missing: str,
+        functions: Mapping[str, Callable[..., Any]] | None,
+        listed: Sequence[str] | None,
+    ) -> Self:
+        """Make a model of rows in chunks, which are read again in each pass."""
+        family = cls._family if choices.family is None else choices.family
+        if not family.chunked:
+            raise NotAvailableError(
+                f"Data in chunks are not supported for {family.name} models with link {family.link!r}: give a "
+                "DataFrame."
+            )
+        if chunks.once:
+            raise DataError(
+                f"The data of {called()} can be read only once, and models that are not linear need several "
+                "passes. Give a function that returns a new iterator each time (a list or a Parquet file "
+                "also works)."
+            )
+        work = first_pass(family, formula.split("~")[0].strip())
+        design, reduced = Design.from_chunks(
+            formula,
+            chunks,
+            work.of,
+            work.merge,
+            extras=extras,
+            missing=missing,
+            functions=functions,
+            listed=listed,
+        )
+        rows = ChunkedRows.read(reduced)
+        return cls._from_parts(design, rows, replace(choices, known=tuple(chunks.names)))
 
     @classmethod
     def _from_parts(cls, design: Design, data: DesignData | SummedRows, choices: Choices) -> Self:
@@ -579,6 +622,12 @@ class Selection(OverSpace):
     def _check_rows(self) -> None:
         """Raise :class:`DataError` if response, columns, weights or offset cannot be used."""
         data = self.data
+        if isinstance(data, ChunkedRows):
+            sums = data.sums
+            check_columns(self.design, sums.largest, sums.extras)
+            y, w = sums.ends.T
+            self._family.check(y, w if "weights" in sums.extras else None, self.design.response)
+            return
         assert isinstance(data, DesignData)  # overridden for linear models
         check_columns(self.design, largest_values(data), data.extras)
         self._family.check(data.y, data.extras.get("weights"), self.design.response)
@@ -587,15 +636,22 @@ class Selection(OverSpace):
         """Return labels and values that describe the response in a summary."""
         if self._facts is not None:
             return self._facts
+        if isinstance(self.data, ChunkedRows):
+            return self.data.facts(self._family)
         return self._family.facts(self.data.y, self.data.extras.get("weights"))
 
     def _n_observations(self) -> float:
         """Return the n of priors: the sum of the weights if there are any."""
+        if isinstance(self.data, ChunkedRows):
+            return self.data.sums.statistics.weight
         weights = self.data.extras.get("weights")
         return float(self.data.y.size if weights is None else weights.sum())
 
-    def _make_regression(self) -> Regression | GaussianRegression:
+    def _make_regression(self) -> Regression | GaussianRegression | ChunkedRegression:
         """Return the regression used by the samplers."""
+        if isinstance(self.data, ChunkedRows):
+            sizes = [len(term.columns) for term in self.design.terms]
+            return self.data.regression(sizes, self.coef_prior, self._family)
         return Regression.build(
             self.data.X,
             self.data.y,
@@ -609,6 +665,9 @@ class Selection(OverSpace):
     def _make_marginal(self, posterior: Posterior) -> SingleModel:
         """Return the evaluator of single models for the results."""
         regression = self.regression
+        if posterior.single is not None:
+            found: SingleModel = posterior.single
+            return found
         assert isinstance(regression, Regression)
         return MarginalLikelihood(regression, posterior.entropy, posterior.pairs, regression.n_columns)
 
@@ -618,7 +677,7 @@ class Selection(OverSpace):
 
     def _prior_numbers(self) -> dict[str, tuple[str, list[FloatArray]]]:
         """Return words and arrays that identify these priors, regardless of their notation."""
-        assert isinstance(self.regression, Regression)
+        assert isinstance(self.regression, Regression | ChunkedRegression)
         prior = self.regression.prior
         # The compiled precision also distinguishes the kinds of priors and intercepts.
         word = "" if prior.mixture is None and prior.rule is None else repr(self.coef_prior)

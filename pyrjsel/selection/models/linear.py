@@ -13,7 +13,7 @@ from pyrjsel._errors import NotAvailableError, PyrjselWarning
 from pyrjsel._typing import BoolArray, FloatArray
 from pyrjsel._validate import bad_value, check_choice
 from pyrjsel._warnings import warn
-from pyrjsel.design import Design, DesignData, RowSource, as_chunks, as_pandas
+from pyrjsel.design import Chunks, Design, DesignData, RowSource
 from pyrjsel.distributions import InverseGamma
 from pyrjsel.families import Family, Gaussian, Student
 from pyrjsel.model_space import ModelPrior, check_bounds
@@ -240,21 +240,17 @@ class LinearSelection(Selection):
         return model
 
     @classmethod
-    def _from_rows(
+    def _from_chunks(
         cls,
         formula: str,
-        data: Any,
+        chunks: Chunks,
         choices: Choices,
         extras: Mapping[str, str | ArrayLike | None],
         missing: str,
         functions: Mapping[str, Callable[..., Any]] | None,
-        listed: Sequence[str] | None = None,
+        listed: Sequence[str] | None,
     ) -> Self:
-        """Make a model; from chunks, with its terms in the order `listed` of an earlier model."""
-        data = as_pandas(data)
-        chunks = as_chunks(data)
-        if chunks is None:
-            return super()._from_rows(formula, data, choices, extras, missing, functions)
+        """Make a model of rows in chunks, of which sums are kept."""
         if choices.family is not None:
             raise NotAvailableError(
                 "Student-t errors need all rows, and data in chunks are reduced to sums: give a DataFrame."

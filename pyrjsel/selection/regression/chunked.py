@@ -181,9 +181,26 @@ class ChunkedRows(SummedRows):
         All rows as counts of distinct ones, if these are few.
     """
 
+    sums: GeneralisedSums
     reader: RowReader
     inside: IntArray
     distinct: DistinctRows | None
+
+    def facts(self, family: Family) -> list[tuple[str, str]]:
+        """Return labels and values that describe the response in a summary."""
+        total, mean = self.sums.response.weight, float(self.sums.response.mean[0])
+        rest = total - self.sums.zeros
+        # As rows of 0 and rows of the mean of the others.
+        return family.facts(np.array([0.0, mean * total / rest]), np.array([self.sums.zeros, rest]))
+
+    def regression(
+        self, sizes: list[int], prior: CoefficientPrior, family: Family
+    ) -> "Regression | ChunkedRegression":
+        """Return the regression: of distinct rows in memory if these are few."""
+        if self.distinct is None:
+            return ChunkedRegression.build(self, sizes, prior, family)
+        found = self.distinct.regression(sizes, prior, family)
+        return replace(found, saturated=self.sums.saturated, log_constant=self.sums.log_constant)
 
     @classmethod
     def read(cls, reduced: Reduced[FirstPass]) -> "ChunkedRows":

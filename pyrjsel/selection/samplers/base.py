@@ -59,15 +59,20 @@ class Sampler:
         Whether it is for linear models, as opposed to generalised linear ones; None is for both.
     warm : int
         Default burn-in where `draws` is "auto".
+    chunked : bool
+        Whether it is for regressions whose rows are read in each pass.
     """
 
     name: ClassVar[str]
     options: ClassVar[type]
     linear: ClassVar[bool | None] = None
     warm: ClassVar[int] = WARM
+    chunked: ClassVar[bool] = False
 
     def supports(self, regression: Any) -> bool:
         """Whether models of the regression's family can be sampled."""
+        if self.chunked != getattr(regression, "chunked", False):
+            return False
         return self.linear is None or self.linear == is_gaussian(regression)
 
     def posterior(self, regression: Any, space: ModelSpace, settings: FitSettings, options: Any) -> Posterior:

@@ -8,6 +8,7 @@ from pyrjsel.model_space import ModelSpace, count_dfs
 from pyrjsel.selection.samplers.automatic import sampler_of
 from pyrjsel.selection.samplers.base import Sampler, is_gaussian
 from pyrjsel.selection.samplers.collapsed.sampler import Collapsed, CorrectedCollapsed
+from pyrjsel.selection.samplers.enumeration.chunks import ChunksSampler
 from pyrjsel.selection.samplers.enumeration.gaussian import GaussianEnumeration
 from pyrjsel.selection.samplers.enumeration.glm import Enumeration
 from pyrjsel.selection.samplers.gibbs.sampler import GibbsSampler
@@ -25,6 +26,7 @@ SAMPLERS: tuple[Sampler, ...] = (
     PopulationRJMCMC(),
     Collapsed(),
     CorrectedCollapsed(),
+    ChunksSampler(),
 )
 NAMES = tuple(dict.fromkeys(sampler.name for sampler in SAMPLERS))
 
@@ -55,6 +57,8 @@ def sampler_named(
 
 def automatic(regression: Any, space: ModelSpace, options: Collection[str]) -> tuple[str, dict[str, Any]]:
     """Return the name of the sampler that "auto" chooses, and options for it."""
+    if getattr(regression, "chunked", False):
+        return "chunks", {}
     if count_dfs(space, MOST_MODELS)[1]:
         return "enumerate", {}
     if not is_gaussian(regression):

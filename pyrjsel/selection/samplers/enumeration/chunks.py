@@ -1,0 +1,463 @@
+"""The posterior of generalised linear models whose rows come in chunks, by a small number of passes."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, ClassVar
+
+import numpy as np
+import pandas as pd
+
+from pyrjsel._errors import DataError, NotAvailableError, SeparationWarning
+from pyrjsel._typing import ByteArray, FloatArray
+from pyrjsel._validate import bad_value, check_int
+from pyrjsel._warnings import warn
+from pyrjsel.model_space import ModelSpace, PackedModels
+from pyrjsel.runtime import FitSettings, RunTime, run_chains
+from pyrjsel.selection.evidence.expansions import (
+    Expansions,
+    Modes,
+    Proposals,
+    Quadratic,
+    columns_of,
+    full_mode,
+    laplace_value,
+    modes_of,
+    normal_moments,
+)
+from pyrjsel.selection.evidence.importance_quality import POOR
+from pyrjsel.selection.evidence.laplace import FEW, Integral, learn_correction
+from pyrjsel.selection.posterior import Moments, Posterior
+from pyrjsel.selection.regression.chunked import ChunkedRegression
+from pyrjsel.selection.samplers.base import Sampler
+from pyrjsel.selection.samplers.listing import (
+    feasible_models,
+    inclusion_error,
+    inclusion_of,
+    normalise,
+    odds_error,
+    odds_of,
+    probability_error,
+    with_dependence,
+)
+from pyrjsel.storage import Content, Plain
+
+# Models are brought to their modes until the others have less than this proportion of the posterior of the
+# quadratic expansion.
+REST = 1e-4
+# Models scored at a time by the quadratic expansion.
+BLOCK = 2**14
+# Limit of passes of a fit: a dozen are usual.
+MOST_PASSES = 40
+# Models far below the best are left out of lists: exp(-40) is below rounding errors of probabilities.
+FAR = 40.0
+STAGES = ("full", "models", "integrals", "done")
+
+
+@dataclass(frozen=True)
+class ChunksOptions:
+    """Options of ``fit(sampler="chunks")``, for other than linear models of rows in chunks.
+
+    Attributes
+    ----------
+    models : int
+        Largest number of models that passes bring to their modes. Those with all but 1e-4 of the posterior
+        under a quadratic expansion of the log-likelihood are enough; further ones keep its values, corrected
+        by a regression on the others.
+    integrals : int
+        Number of the best models whose Laplace approximations are checked by importance sampling.
+    pairs : int
+        Pairs of importance draws for each of these.
+    """
+
+    models: int = 200
+    integrals: int = 10
+    pairs: int = 128
+
+    def __post_init__(self) -> None:
+        check_int(self.models, "models", low=1)
+        check_int(self.integrals, "integrals", low=1)
+        check_int(self.pairs, "pairs", low=2)
+        if self.pairs % 2:
+            raise bad_value("pairs", "an even int", self.pairs)
+
+
+@dataclass(frozen=True, eq=False)
+class _Task:
+    """The job of the passes, for ``run_chains``."""
+
+    regression: ChunkedRegression
+    space: ModelSpace
+    entropy: bytes
+    options: ChunksOptions
+    total: int = field(default=MOST_PASSES, init=False)
+
+    def start(self, seed: np.random.SeedSequence, chain: int) -> "Passes":
+        """Return the passes, none of which is done."""
+        return Passes(self)
+
+    def resume(self, state: Content, recorded: Mapping[str, np.ndarray], chain: int) -> "Passes":
+        """Return the passes at a saved state."""
+        return Passes(self).restored(state)
+
+
+class Passes:
+    """The passes over the rows after the first: to the mode of all columns, to those of models, integrals."""
+
+    def __init__(self, job: _Task) -> None:
+        self.job = job
+        self.done = self.made = 0
+        self.stage = "full"
+        self.full = full_mode(job.regression)
+        self.quadratic: Quadratic | None = None
+        self.gamma = np.empty((0, job.space.n_terms), dtype=np.uint8)
+        self.log_prior = self.values = np.empty(0)
+        self.count = 0
+        self.modes: Modes | None = None
+        self.laplace = np.empty(0)
+        self.proposals: Proposals | None = None
+        self.best = np.empty(0, dtype=np.int64)
+        self.integrals: list[Integral] = []
+
+    def advance(self, n: int) -> None:
+        """Make `n` more passes, fewer if all is done."""
+        self.done += n
+        for _ in range(n):
+            if self.stage == "done":
+                return
+            self.made += 1
+            self._pass()
+
+    def _pass(self) -> None:
+        regression = self.job.regression
+        if self.stage == "full":
+            self.full.take(regression.derivatives(self.full.points))
+            if not self.full.open.size:
+                self._expand()
+        elif self.stage == "models":
+            assert self.modes is not None
+            self.modes.take(regression.derivatives(self.modes.points))
+            if not self.modes.open.size:
+                self._aim()
+        else:
+            assert self.proposals is not None
+            self.integrals = self.proposals.integrals(regression.log_likelihoods(self.proposals.points))
+            self.stage = "done"
+
+    def _expand(self) -> None:
+        """Score all models by the quadratic expansion, and choose those to be brought to their modes."""
+        job = self.job
+        self.quadratic = Quadratic.of(self.full)
+        evidence = self.quadratic.evidence(job.regression)
+        gamma, log_prior = feasible_models(job.space)
+        values = np.concatenate(
+            [evidence.values(gamma[at : at + BLOCK]) for at in range(0, len(gamma), BLOCK)]
+        )
+        self.count, self.deficient = len(gamma), int(np.sum(np.isneginf(values)))
+        if self.deficient == self.count:
+            raise DataError("No feasible model has linearly independent columns, as the g-prior needs.")
+        log_mass = values + log_prior
+        order = np.argsort(-log_mass, kind="stable")
+        self.gamma, self.log_prior, self.values = gamma[order], log_prior[order], values[order]
+        covered = np.cumsum(normalise(log_mass[order]))
+        wanted = min(int(np.searchsorted(covered, 1.0 - REST)) + 1, self.count - self.deficient)
+        some = min(wanted, job.options.models)
+        self.modes = modes_of(job.regression, self.quadratic, self.gamma[:some])
+        self.stage = "models"
+
+    def _aim(self) -> None:
+        """Choose the models that get integrals, and their draws."""
+        job, modes = self.job, self.modes
+        assert modes is not None
+        rows = range(len(modes.at))
+        self.laplace = np.array([laplace_value(job.regression, modes, row) for row in rows])
+        log_mass = self.laplace + self.log_prior[: self.laplace.size]
+        self.best = np.argsort(-log_mass, kind="stable")[: job.options.integrals]
+        part = Modes(modes.inside[self.best], modes.precision, modes.shift, modes.at[self.best])
+        part.restore({name: array[self.best] for name, array in modes.state().items()})
+        self.proposals = Proposals(
+            job.regression, part, self.gamma[self.best], job.entropy, job.options.pairs
+        )
+        self.stage = "integrals"
+
+    # ------------------------------------------------------------------ states
+
+    def finish(self, completed: bool) -> "Passes":
+        """Return the passes."""
+        return self
+
+    def plain_state(self) -> Plain:
+        """Return the state between two passes."""
+        modes = self.modes or self.full
+        return {
+            "done": self.done,
+            "made": self.made,
+            "stage": self.stage,
+            "full": self.full.state(),
+            "modes": modes.state(),
+            "log_ratio": np.array([found.log_marginal for found in self.integrals]),
+        }
+
+    def news(self) -> dict[str, np.ndarray]:
+        """Return nothing: the state has all."""
+        return {}
+
+    def restored(self, state: Content) -> "Passes":
+        """Return the passes at a saved state; integrals are made again."""
+        self.done = state.integer("done", high=MOST_PASSES)
+        self.made = state.integer("made", high=self.done)
+        stage = state.text("stage", STAGES)
+        self.full.restore(_arrays(state.part("full"), self.full))
+        if stage != "full":
+            self._expand()
+            assert self.modes is not None
+            self.modes.restore(_arrays(state.part("modes"), self.modes))
+        if stage in ("integrals", "done"):
+            self._aim()
+        if stage == "done":
+            self._pass()
+        return self
+
+
+def _arrays(content: Content, modes: Modes) -> dict[str, np.ndarray]:
+    """Return the arrays of a saved search."""
+    return {name: content.array(name, float, array.shape) for name, array in modes.state().items()}
+
+
+class ChunksSampler(Sampler):
+    """Laplace's approximation of models of rows in chunks, checked by importance sampling."""
+
+    name, options, linear = "chunks", ChunksOptions, False
+    chunked: ClassVar[bool] = True
+
+    def posterior(self, regression: Any, space: ModelSpace, settings: FitSettings, options: Any) -> Posterior:
+        """Return the posterior over the models of `space`.
+
+        Raises
+        ------
+        NotAvailableError
+            If there are more than 2**20 feasible models.
+        DataError
+            If no feasible model has a coefficient prior, a mode is not found, or rows differ between passes.
+        KeyboardInterrupt
+            On Ctrl-C before models have values.
+        """
+        entropy = settings.entropy()
+        outcome = run_chains(
+            _Task(regression, space, entropy, options),
+            1,
+            np.random.default_rng(0),  # unused: the random stream of a model depends on the fit's entropy
+            n_jobs=1,
+            progress=settings.progress,
+            label="passes",
+            checkpoint=settings.checkpoint,
+        )
+        settings.watch.add(sum(outcome.spent, RunTime()).cpu, outcome.aside)
+        passes = outcome.results[0]
+        if passes.modes is None or not passes.modes.known.any():
+            if outcome.completed:
+                raise DataError(
+                    f"The mode of all columns was not found in {MOST_PASSES} passes: rescale the columns."
+                )
+            raise KeyboardInterrupt("interrupted before models have marginal likelihoods")
+        return _posterior(passes, outcome.completed, sum(outcome.spent, RunTime()))
+
+
+def _posterior(passes: Passes, completed: bool, spent: RunTime) -> Posterior:
+    """Return the posterior of the passes so far."""
+    job, regression, modes = passes.job, passes.job.regression, passes.modes
+    assert modes is not None
+    assert passes.quadratic is not None
+    some = len(modes.at)
+    if passes.laplace.size == 0:
+        passes.laplace = np.array([laplace_value(regression, modes, row) for row in range(some)])
+    brought = np.flatnonzero(np.isfinite(passes.laplace))
+
+    # Values of the quadratic expansion, corrected by those of the models that were brought to their modes.
+    lesson = passes.laplace[brought] - passes.values[brought]
+    learned = passes.gamma[brought].astype(float)
+    slope, centre = learn_correction(passes.gamma[brought], lesson), learned.mean(axis=0)
+    left = lesson - lesson.mean() - (learned - centre) @ slope
+    values = passes.values + lesson.mean() + (passes.gamma - centre) @ slope
+    values[brought] = passes.laplace[brought]
+    variance = np.full(values.size, float(left @ left) / max(left.size - 1, 1))
+    variance[brought] = 0.0
+
+    # Differences of integrals and Laplace values: their mean corrects the other models, their spread is the
+    # error of these.
+    correction, measured = 0.0, bool(passes.integrals)
+    if measured:
+        gap = np.array([found.log_marginal for found in passes.integrals]) - passes.laplace[passes.best]
+        share = normalise(passes.laplace[passes.best] + passes.log_prior[passes.best])
+        correction = float(share @ gap)
+        spread = float(np.mean((gap - correction) ** 2))
+        values += correction
+        variance += spread
+        values[passes.best] += gap - correction
+        variance[passes.best] = [found.variance for found in passes.integrals]
+    log_mass = values + passes.log_prior
+    order = np.argsort(-log_mass, kind="stable")
+    order = order[log_mass[order] >= log_mass[order[0]] - FAR]
+    gamma, values, log_mass, variance = (
+        passes.gamma[order],
+        values[order],
+        log_mass[order],
+        variance[order],
+    )
+    probability = normalise(log_mass)
+    integrated, known = np.isin(order, passes.best[: len(passes.integrals)]), np.isin(order, brought)
+    mcse, odds, odds_mcse = (
+        probability_error(probability, variance),
+        odds_of(log_mass),
+        odds_error(log_mass, variance),
+    )
+    mcse[~integrated] = odds_mcse[~integrated] = np.nan
+    inclusion = inclusion_of(probability, gamma)
+    # Models that were not brought to their modes have no deviance, and are not listed.
+    listed = int(np.argmin(np.append(known, False)))
+    single = Expansions(
+        regression, passes.quadratic, passes.gamma[:some], modes, _values_of(passes, correction), correction
+    )
+    moments = _average(passes, single, gamma, probability, known)
+    notes, alarms = _notes(passes, completed, probability, known, integrated, variance)
+    for culprit in _separated(passes, brought):
+        warn(culprit, SeparationWarning)
+        notes.append(culprit)
+    n_terms = job.space.n_terms
+    unknown = np.full(n_terms, np.nan)
+    error = inclusion_error(gamma, probability, inclusion, variance)
+    return Posterior(
+        sampler=ChunksSampler.name,
+        packed=PackedModels.of(gamma),
+        probability=probability,
+        mcse=mcse,
+        odds=odds[:listed],
+        odds_mcse=odds_mcse[:listed],
+        log_marginal=values,
+        inclusion=inclusion,
+        inclusion_mcse=error if measured else unknown,
+        ess=unknown,
+        r_hat=unknown,
+        stuck=np.zeros(n_terms, dtype=bool),
+        disagree=np.zeros(n_terms, dtype=bool),
+        moments=moments,
+        draws=None,
+        diagnostics=pd.DataFrame(
+            {
+                "models": [passes.count],
+                "expanded": [brought.size],
+                "integrated": [len(passes.integrals)],
+                "passes": [regression.passes + passes.made],
+                **spent.columns(),
+            },
+            index=pd.Index(["all"], name="chain"),
+        ),
+        estimator="Laplace approximations of marginal likelihoods, corrected by importance sampling",
+        entropy=job.entropy,
+        pairs=job.options.pairs,
+        notes=notes + alarms,
+        alarms=alarms,
+        single=single,
+    )
+
+
+def _values_of(passes: Passes, correction: float) -> FloatArray:
+    """Return the log marginal likelihoods of the models that were brought to their modes."""
+    values = passes.laplace + correction
+    for row, found in zip(passes.best, passes.integrals, strict=False):
+        values[row] = found.log_marginal
+    return values
+
+
+def _average(
+    passes: Passes, single: Expansions, gamma: ByteArray, probability: FloatArray, known: np.ndarray
+) -> Moments:
+    """Average the moments of models: of importance draws, of normal expansions, of the quadratic one."""
+    regression = passes.job.regression
+    sums = np.zeros((4, regression.n_columns))
+    integrals = {
+        passes.gamma[row].tobytes(): found for row, found in zip(passes.best, passes.integrals, strict=False)
+    }
+    enough = np.cumsum(probability) <= 1.0 - 1e-6
+    enough[0] = True
+    total = probability[enough].sum()
+    for model, weight, expanded in zip(gamma[enough], probability[enough], known[enough], strict=True):
+        found = integrals.get(model.tobytes())
+        if found is not None:
+            columns, moments = found.columns, found.moments
+        elif expanded:
+            near = single.approximate(model)
+            columns, moments = near.columns, near.moments
+        else:
+            columns = np.flatnonzero(columns_of(regression, model[None])[0])
+            moments = normal_moments(
+                *single.quadratic.normal(regression, columns), regression.raw_shift[columns]
+            )
+        sums[:3, columns] += weight / total * moments
+        sums[3, columns] += weight / total
+    scale = np.concatenate([[1.0], regression.scale])
+    return Moments.of(sums[0] / scale, sums[1] / scale**2, sums[2], sums[3])
+
+
+def _notes(
+    passes: Passes,
+    completed: bool,
+    probability: FloatArray,
+    known: np.ndarray,
+    integrated: np.ndarray,
+    variance: FloatArray,
+) -> tuple[list[str], list[str]]:
+    """Return notes, and those that are warnings too."""
+    notes, alarms = [], []
+    made = passes.job.regression.passes + passes.made
+    notes.append(
+        f"Rows in chunks: {made} passes. Models that hold {probability[known].sum():.6g} of the posterior were "
+        f"brought to their modes, those with {probability[integrated].sum():.4g} of it were integrated."
+    )
+    if passes.deficient:
+        notes.append(with_dependence(passes.deficient, passes.count))
+    if passes.integrals:
+        effective = np.array([found.effective for found in passes.integrals])
+        error = np.sqrt(variance[~integrated].max(initial=0.0))
+        notes.append(
+            f"Other models have Laplace values, with a relative error of about {error:.2g} by comparison "
+            "with the integrals; errors of inclusion contain it."
+        )
+        poor = float(np.sqrt(variance[integrated].max()))
+        if poor > POOR or effective.min() < FEW:
+            alarms.append(
+                f"Posteriors of some of the best models are far from normal: their integrals have relative errors "
+                f"of up to {poor:.2g}, and {effective.min():.0f} effective draws or more. Increase 'pairs' (now "
+                f"{passes.job.options.pairs}), or give a DataFrame."
+            )
+    else:
+        alarms.append(
+            f"The run ended after {made} passes, {'before all modes were found' if completed else 'by Ctrl-C'}: "
+            "marginal likelihoods are approximations with unknown error."
+        )
+    return notes, alarms
+
+
+def _separated(passes: Passes, brought: np.ndarray) -> list[str]:
+    """Return a warning if the likelihood of a relevant model may have no maximum."""
+    regression, modes = passes.job.regression, passes.modes
+    assert modes is not None
+    top = brought[normalise(passes.laplace[brought] + passes.log_prior[brought]) >= 0.005]
+    suspects = [row for row in top if _diverges(regression, modes, row)]
+    if not suspects:
+        return []
+    terms = passes.job.space.terms_of(passes.gamma[suspects[0]])
+    return [
+        f"{regression.family.apart} perhaps, in {len(suspects)} of the {top.size} best models (as in "
+        f"{' + '.join(terms) or '1'}): fitted linear predictors are extreme and little of the information is "
+        "in the data, so that the posterior depends strongly on the coefficient prior."
+    ]
+
+
+def _diverges(regression: ChunkedRegression, modes: Modes, row: int) -> bool:
+    """Return whether linear predictors are extreme, and the likelihood rises far beyond the mode."""
+    inside = modes.inside[row]
+    slope = modes.gradient[row][inside]
+    likelihood = modes.likelihood(row)
+    share = np.diag(likelihood) / (np.diag(likelihood) + np.diag(modes.precision)[inside])
+    far = float(slope @ np.linalg.lstsq(likelihood, slope)[0]) > 1.0
+    return far and bool(share.min() < 0.5 or regression.family.strays(*modes.ends[row]))
