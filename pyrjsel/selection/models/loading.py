@@ -30,10 +30,12 @@ from pyrjsel.selection.models.registry import CLASSES
 from pyrjsel.selection.models.without_data import AbsentRegression, KnownModels, RankRule
 from pyrjsel.selection.posterior import Audit, Draws, Moments, Posterior
 from pyrjsel.selection.priors.registry import COEF_PRIORS
+from pyrjsel.selection.regression.chunked import ChunkedRegression
 from pyrjsel.selection.results.checks.dispersion import Dispersion
 from pyrjsel.selection.results.results import SelectionResults
 from pyrjsel.selection.results.saving import FLAGS, KIND, MOMENTS, SCHEMA
 from pyrjsel.selection.results.tables import Known
+from pyrjsel.selection.samplers.enumeration.chunks import ChunksSampler
 from pyrjsel.selection.samplers.registry import samplers_of
 from pyrjsel.selection.specification import Choices
 from pyrjsel.storage import (
@@ -64,8 +66,6 @@ def read_results(content: Content, schema: int, given: Given) -> SelectionResult
         warnings.simplefilter("ignore", PyrjselWarning)  # warnings were issued when the model was made
         if given.data is not None and rows.flag("summed"):
             extras = dict(design.extra_columns)
-            if not issubclass(kind, LinearSelection):
-                raise content.wrong("class", "that of a linear model, as its rows came in chunks")
             listed = [term.name for term in design.terms]
             model: Selection = kind._from_rows(
                 design.formula, given.data, choices, extras, "drop", given.functions, listed
@@ -121,6 +121,7 @@ def _without_rows(
         kind._family if choices.family is None else choices.family,
         RankRule(columns.number("rank_tol")),
         _log_constant(columns, kind, design),
+        chunked=content.part("posterior").text("sampler") == ChunksSampler.name,
     )
     facts = pairs_from_plain(content, "facts")
     return kind._without_rows(design, rows, choices, n_observations, facts, dependent, regression)
@@ -203,7 +204,7 @@ def _averaged(content: Content, model: Selection) -> tuple[FloatArray, Values]:
 
 def _single(content: Content, model: Selection, posterior: Posterior) -> KnownModels | None:
     """Return the saved values of single models."""
-    if not isinstance(model.regression, AbsentRegression):
+    if not isinstance(model.regression, AbsentRegression | ChunkedRegression):
         return None
     rows = min(TABLE_ROWS, posterior.odds.size)
     return KnownModels(

@@ -10,6 +10,7 @@ from pyrjsel._typing import ByteArray, FloatArray
 from pyrjsel.design import HOW, Absent
 from pyrjsel.families import Family
 from pyrjsel.model_space import pack
+from pyrjsel.selection.regression.chunked import ChunkedRegression
 from pyrjsel.selection.regression.columns import TermColumns
 
 
@@ -32,6 +33,8 @@ class AbsentRegression(TermColumns, Absent):
     prior : RankRule
     log_constant : float
         Constant omitted in saved log marginal likelihoods; NaN if the file does not contain it.
+    chunked : bool
+        Whether the rows were read in each pass.
     """
 
     mean: FloatArray
@@ -40,6 +43,7 @@ class AbsentRegression(TermColumns, Absent):
     family: Family
     prior: RankRule
     log_constant: float = np.nan
+    chunked: bool = False
 
 
 @dataclass
@@ -48,13 +52,13 @@ class KnownModels(Absent):
 
     Attributes
     ----------
-    regression : AbsentRegression
+    regression : AbsentRegression or ChunkedRegression
     gamma : ndarray (m, J)
     log_marginals_known, deviances : ndarray (m,)
         Values for the rows of `gamma`.
     """
 
-    regression: AbsentRegression
+    regression: AbsentRegression | ChunkedRegression
     gamma: ByteArray
     log_marginals_known: FloatArray
     deviances: FloatArray

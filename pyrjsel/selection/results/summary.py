@@ -17,6 +17,8 @@ from pyrjsel.selection.samplers.runs import note_of
 
 # Number of separated models with separate notes.
 SEPARATED_NOTES = 3
+# Total probability of models without integrals that is usual after enumeration.
+LITTLE = 1e-6
 
 
 def describe(results: PosteriorTables) -> Description:
@@ -125,11 +127,13 @@ def _integral_notes(posterior: Posterior) -> list[str]:
     if posterior.draws is not None or not np.any(posterior.mcse > 0):
         return []
     notes = ["MCSE is the error of the importance-sampling integrals."]
-    left = int(np.sum(np.isnan(posterior.mcse) & (posterior.probability > 0)))
+    rest = np.isnan(posterior.mcse) & (posterior.probability > 0)
+    left, mass = int(np.sum(rest)), float(posterior.probability[rest].sum())
     if left:
         several = f"{left:,} model{'s' if left > 1 else ''}"
+        size = "below 1e-6" if mass < LITTLE else f"{mass:.2g}"
         notes.append(
-            f"{several} of posterior probability below 1e-6 together were not integrated: theirs are Laplace "
+            f"{several} of posterior probability {size} together were not integrated: theirs are Laplace "
             "approximations without MCSE."
         )
     return notes

@@ -48,8 +48,8 @@ REST = 1e-4
 BLOCK = 2**14
 # Limit of passes of a fit: a dozen are usual.
 MOST_PASSES = 40
-# Models far below the best are left out of lists: exp(-40) is below rounding errors of probabilities.
-FAR = 40.0
+# Models of at least this posterior probability are checked for separation.
+MASS = 0.005
 STAGES = ("full", "models", "integrals", "done")
 
 
@@ -111,7 +111,8 @@ class Passes:
         self.quadratic: Quadratic | None = None
         self.gamma = np.empty((0, job.space.n_terms), dtype=np.uint8)
         self.log_prior = self.values = np.empty(0)
-        self.count = 0
+        self.count = self.deficient = self.main = 0
+        self.rows = np.empty(0, dtype=np.int64)  # of the models in the list that are brought to their modes
         self.modes: Modes | None = None
         self.laplace = np.empty(0)
         self.proposals: Proposals | None = None
@@ -160,8 +161,12 @@ class Passes:
         self.gamma, self.log_prior, self.values = gamma[order], log_prior[order], values[order]
         covered = np.cumsum(normalise(log_mass[order]))
         wanted = min(int(np.searchsorted(covered, 1.0 - REST)) + 1, self.count - self.deficient)
-        some = min(wanted, job.options.models)
-        self.modes = modes_of(job.regression, self.quadratic, self.gamma[:some])
+        self.main = min(wanted, job.options.models)
+        # And the best model with and without each term, for Bayes factors of terms that are in or out for sure.
+        ends = [int(np.argmax(self.gamma[:, j] == value)) for j in range(job.space.n_terms) for value in (0, 1)]
+        held = np.isfinite(self.values[ends]) & (np.array(ends) >= self.main)
+        self.rows = np.concatenate([np.arange(self.main), np.unique(np.array(ends)[held])]).astype(np.int64)
+        self.modes = modes_of(job.regression, self.quadratic, self.gamma[self.rows])
         self.stage = "models"
 
     def _aim(self) -> None:
@@ -170,13 +175,13 @@ class Passes:
         assert modes is not None
         rows = range(len(modes.at))
         self.laplace = np.array([laplace_value(job.regression, modes, row) for row in rows])
-        log_mass = self.laplace + self.log_prior[: self.laplace.size]
-        self.best = np.argsort(-log_mass, kind="stable")[: job.options.integrals]
-        part = Modes(modes.inside[self.best], modes.precision, modes.shift, modes.at[self.best])
-        part.restore({name: array[self.best] for name, array in modes.state().items()})
-        self.proposals = Proposals(
-            job.regression, part, self.gamma[self.best], job.entropy, job.options.pairs
-        )
+        log_mass = self.laplace + self.log_prior[self.rows]
+        best = np.argsort(-log_mass, kind="stable")[: job.options.integrals]
+        self.best = best
+        part = Modes(modes.inside[best], modes.precision, modes.shift, modes.at[best])
+        part.restore({name: array[best] for name, array in modes.state().items()})
+        models = self.gamma[self.rows[best]]
+        self.proposals = Proposals(job.regression, part, models, job.entropy, job.options.pairs)
         self.stage = "integrals"
 
     # ------------------------------------------------------------------ states
@@ -267,36 +272,37 @@ def _posterior(passes: Passes, completed: bool, spent: RunTime) -> Posterior:
     job, regression, modes = passes.job, passes.job.regression, passes.modes
     assert modes is not None
     assert passes.quadratic is not None
-    some = len(modes.at)
     if passes.laplace.size == 0:
-        passes.laplace = np.array([laplace_value(regression, modes, row) for row in range(some)])
-    brought = np.flatnonzero(np.isfinite(passes.laplace))
+        passes.laplace = np.array([laplace_value(regression, modes, row) for row in range(len(modes.at))])
+    found = np.isfinite(passes.laplace)
+    brought = passes.rows[found]
 
     # Values of the quadratic expansion, corrected by those of the models that were brought to their modes.
-    lesson = passes.laplace[brought] - passes.values[brought]
-    learned = passes.gamma[brought].astype(float)
-    slope, centre = learn_correction(passes.gamma[brought], lesson), learned.mean(axis=0)
-    left = lesson - lesson.mean() - (learned - centre) @ slope
+    # Models far from all of these would spoil the correction.
+    main = found & (np.arange(found.size) < max(passes.main, 1))
+    near, lesson = passes.gamma[passes.rows[main]], passes.laplace[main] - passes.values[passes.rows[main]]
+    slope, centre = learn_correction(near, lesson), near.mean(axis=0)
+    left = lesson - lesson.mean() - (near - centre) @ slope
     values = passes.values + lesson.mean() + (passes.gamma - centre) @ slope
-    values[brought] = passes.laplace[brought]
+    values[brought] = passes.laplace[found]
     variance = np.full(values.size, float(left @ left) / max(left.size - 1, 1))
     variance[brought] = 0.0
 
     # Differences of integrals and Laplace values: their mean corrects the other models, their spread is the
     # error of these.
     correction, measured = 0.0, bool(passes.integrals)
+    best = passes.rows[passes.best]
     if measured:
-        gap = np.array([found.log_marginal for found in passes.integrals]) - passes.laplace[passes.best]
-        share = normalise(passes.laplace[passes.best] + passes.log_prior[passes.best])
+        gap = np.array([each.log_marginal for each in passes.integrals]) - passes.laplace[passes.best]
+        share = normalise(passes.laplace[passes.best] + passes.log_prior[best])
         correction = float(share @ gap)
         spread = float(np.mean((gap - correction) ** 2))
         values += correction
         variance += spread
-        values[passes.best] += gap - correction
-        variance[passes.best] = [found.variance for found in passes.integrals]
+        values[best] += gap - correction
+        variance[best] = [each.variance for each in passes.integrals]
     log_mass = values + passes.log_prior
     order = np.argsort(-log_mass, kind="stable")
-    order = order[log_mass[order] >= log_mass[order[0]] - FAR]
     gamma, values, log_mass, variance = (
         passes.gamma[order],
         values[order],
@@ -304,7 +310,7 @@ def _posterior(passes: Passes, completed: bool, spent: RunTime) -> Posterior:
         variance[order],
     )
     probability = normalise(log_mass)
-    integrated, known = np.isin(order, passes.best[: len(passes.integrals)]), np.isin(order, brought)
+    integrated, known = np.isin(order, best[: len(passes.integrals)]), np.isin(order, brought)
     mcse, odds, odds_mcse = (
         probability_error(probability, variance),
         odds_of(log_mass),
@@ -315,11 +321,16 @@ def _posterior(passes: Passes, completed: bool, spent: RunTime) -> Posterior:
     # Models that were not brought to their modes have no deviance, and are not listed.
     listed = int(np.argmin(np.append(known, False)))
     single = Expansions(
-        regression, passes.quadratic, passes.gamma[:some], modes, _values_of(passes, correction), correction
+        regression,
+        passes.quadratic,
+        passes.gamma[passes.rows],
+        modes,
+        _values_of(passes, correction),
+        correction,
     )
     moments = _average(passes, single, gamma, probability, known)
     notes, alarms = _notes(passes, completed, probability, known, integrated, variance)
-    for culprit in _separated(passes, brought):
+    for culprit in _separated(passes):
         warn(culprit, SeparationWarning)
         notes.append(culprit)
     n_terms = job.space.n_terms
@@ -375,7 +386,8 @@ def _average(
     regression = passes.job.regression
     sums = np.zeros((4, regression.n_columns))
     integrals = {
-        passes.gamma[row].tobytes(): found for row, found in zip(passes.best, passes.integrals, strict=False)
+        passes.gamma[passes.rows[row]].tobytes(): found
+        for row, found in zip(passes.best, passes.integrals, strict=False)
     }
     enough = np.cumsum(probability) <= 1.0 - 1e-6
     enough[0] = True
@@ -437,15 +449,15 @@ def _notes(
     return notes, alarms
 
 
-def _separated(passes: Passes, brought: np.ndarray) -> list[str]:
+def _separated(passes: Passes) -> list[str]:
     """Return a warning if the likelihood of a relevant model may have no maximum."""
     regression, modes = passes.job.regression, passes.modes
     assert modes is not None
-    top = brought[normalise(passes.laplace[brought] + passes.log_prior[brought]) >= 0.005]
+    top = np.flatnonzero(normalise(passes.laplace + passes.log_prior[passes.rows]) >= MASS)
     suspects = [row for row in top if _diverges(regression, modes, row)]
     if not suspects:
         return []
-    terms = passes.job.space.terms_of(passes.gamma[suspects[0]])
+    terms = passes.job.space.terms_of(passes.gamma[passes.rows[suspects[0]]])
     return [
         f"{regression.family.apart} perhaps, in {len(suspects)} of the {top.size} best models (as in "
         f"{' + '.join(terms) or '1'}): fitted linear predictors are extreme and little of the information is "
