@@ -46,6 +46,7 @@ class Sized(Family):
     """
 
     parameter: ClassVar[str]
+    chunked: ClassVar[bool] = False  # a typical size is learned from all rows
     share: ClassVar[float]
 
     value: float | None = None

@@ -70,14 +70,14 @@ class DistinctRows:
     def regression(self, sizes: list[int], prior: CoefficientPrior, family: Family) -> Regression:
         """Return the regression of the rows in memory."""
         mean = np.divide(self.response, self.weight, out=np.zeros(len(self.rows)), where=self.weight > 0)
-        offset = self.rows[:, -1] if np.any(self.rows[:, -1] != 0) else None
+        offset = np.ascontiguousarray(self.rows[:, -1])
         return Regression.build(
             np.asfortranarray(self.rows[:, :-1]),
             mean,
             sizes,
             prior,
             weights=self.weight,
-            offset=offset,
+            offset=offset if offset.any() else None,
             family=family,
         )
 

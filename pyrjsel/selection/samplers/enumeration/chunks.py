@@ -47,10 +47,15 @@ REST = 1e-4
 # Models scored at a time by the quadratic expansion.
 BLOCK = 2**14
 # Limit of passes of a fit: a dozen are usual.
-MOST_PASSES = 40
+MOST_PASSES = 60
 # Models of at least this posterior probability are checked for separation.
 MASS = 0.005
-STAGES = ("full", "models", "integrals", "done")
+# A Newton step of the likelihood from the mode that gains more than this needs passes to its maximum, at most
+# so many: fitted log odds of separated classes grow by about one a pass.
+GAIN, MOST_MAXIMA = 0.1, 20
+# The prior of searches for maxima: of columns that depend on each other, none has a maximum of its own.
+FAINT = 1e-9
+STAGES = ("full", "models", "integrals", "maxima", "done")
 
 
 @dataclass(frozen=True)
@@ -118,6 +123,9 @@ class Passes:
         self.proposals: Proposals | None = None
         self.best = np.empty(0, dtype=np.int64)
         self.integrals: list[Integral] = []
+        self.suspects = np.empty(0, dtype=np.int64)
+        self.relevant = self.climbs = 0
+        self.maxima: Modes | None = None
 
     def advance(self, n: int) -> None:
         """Make `n` more passes, fewer if all is done."""
@@ -139,10 +147,41 @@ class Passes:
             self.modes.take(regression.derivatives(self.modes.points))
             if not self.modes.open.size:
                 self._aim()
+        elif self.stage == "maxima":
+            self._climb()
         else:
             assert self.proposals is not None
             self.integrals = self.proposals.integrals(regression.log_likelihoods(self.proposals.points))
+            self._suspect()
+
+    def _suspect(self) -> None:
+        """Choose relevant models whose likelihood may have no maximum."""
+        modes, regression = self.modes, self.job.regression
+        assert modes is not None
+        top = np.flatnonzero(normalise(self.laplace + self.log_prior[self.rows]) >= MASS)
+        self.suspects = np.array([k for k in top if modes.maximum(k) - modes.value[k] > GAIN], dtype=np.int64)
+        self.relevant = top.size
+        self.stage = "maxima" if self.suspects.size else "done"
+        if self.suspects.size:
+            precision, start = FAINT * modes.precision, modes.at[self.suspects]
+            self.maxima = Modes(modes.inside[self.suspects], precision, np.zeros(len(precision)), start)
+
+    def _climb(self) -> None:
+        """Bring the suspects nearer to the maxima of their likelihoods."""
+        assert self.maxima is not None
+        self.climbs += 1
+        try:
+            self.maxima.take(self.job.regression.derivatives(self.maxima.points))
+        except DataError:  # no information is left where linear predictors are extreme
+            self.climbs = MOST_MAXIMA
+        rising = [k for k in self.maxima.open if not self.strays(k)]
+        if not rising or self.climbs >= MOST_MAXIMA:
             self.stage = "done"
+
+    def strays(self, k: int) -> bool:
+        """Return whether linear predictors of a suspect may be diverging."""
+        assert self.maxima is not None
+        return self.job.regression.family.strays(*self.maxima.ends[k])
 
     def _expand(self) -> None:
         """Score all models by the quadratic expansion, and choose those to be brought to their modes."""
@@ -199,7 +238,8 @@ class Passes:
             "stage": self.stage,
             "full": self.full.state(),
             "modes": modes.state(),
-            "log_ratio": np.array([found.log_marginal for found in self.integrals]),
+            "climbs": self.climbs,
+            **({} if self.maxima is None else {"maxima": self.maxima.state()}),
         }
 
     def news(self) -> dict[str, np.ndarray]:
@@ -216,10 +256,14 @@ class Passes:
             self._expand()
             assert self.modes is not None
             self.modes.restore(_arrays(state.part("modes"), self.modes))
-        if stage in ("integrals", "done"):
+        if stage in ("integrals", "maxima", "done"):
             self._aim()
-        if stage == "done":
+        if stage in ("maxima", "done"):
             self._pass()
+        if self.maxima is not None and "maxima" in state:
+            self.maxima.restore(_arrays(state.part("maxima"), self.maxima))
+            self.climbs = state.integer("climbs", high=MOST_MAXIMA)
+        self.stage = stage
         return self
 
 
@@ -382,7 +426,7 @@ def _values_of(passes: Passes, correction: float) -> FloatArray:
 def _average(
     passes: Passes, single: Expansions, gamma: ByteArray, probability: FloatArray, known: np.ndarray
 ) -> Moments:
-    """Average the moments of models: of importance draws, of normal expansions, of the quadratic one."""
+    """Average the moments of models: of normal expansions at their modes, or of the quadratic one."""
     regression = passes.job.regression
     sums = np.zeros((4, regression.n_columns))
     integrals = {
@@ -393,12 +437,14 @@ def _average(
     enough[0] = True
     total = probability[enough].sum()
     for model, weight, expanded in zip(gamma[enough], probability[enough], known[enough], strict=True):
-        found = integrals.get(model.tobytes())
-        if found is not None:
-            columns, moments = found.columns, found.moments
-        elif expanded:
+        if expanded:
             near = single.approximate(model)
             columns, moments = near.columns, near.moments
+            found = integrals.get(model.tobytes())
+            if found is not None:
+                # Antithetic draws have precise means; normal variances are better than those of so few draws.
+                mean = found.moments[0]
+                moments = np.stack([mean, mean**2 + moments[1] - moments[0] ** 2, moments[2]])
         else:
             columns = np.flatnonzero(columns_of(regression, model[None])[0])
             moments = normal_moments(
@@ -450,26 +496,14 @@ def _notes(
 
 
 def _separated(passes: Passes) -> list[str]:
-    """Return a warning if the likelihood of a relevant model may have no maximum."""
-    regression, modes = passes.job.regression, passes.modes
-    assert modes is not None
-    top = np.flatnonzero(normalise(passes.laplace + passes.log_prior[passes.rows]) >= MASS)
-    suspects = [row for row in top if _diverges(regression, modes, row)]
+    """Return a warning if the likelihoods of relevant models have no maximum."""
+    regression, space = passes.job.regression, passes.job.space
+    suspects = [passes.suspects[k] for k in range(passes.suspects.size) if passes.strays(k)]
     if not suspects:
         return []
-    terms = passes.job.space.terms_of(passes.gamma[passes.rows[suspects[0]]])
+    terms = " + ".join(space.terms_of(passes.gamma[passes.rows[suspects[0]]])) or "1"
+    several = f"{len(suspects)} of the {passes.relevant} best models" if passes.relevant > 1 else "the best model"
     return [
-        f"{regression.family.apart} perhaps, in {len(suspects)} of the {top.size} best models (as in "
-        f"{' + '.join(terms) or '1'}): fitted linear predictors are extreme and little of the information is "
-        "in the data, so that the posterior depends strongly on the coefficient prior."
+        f"{regression.family.apart} it seems, in {several} (as in {terms}): maximum likelihood estimates are "
+        "infinite there, and the posterior depends strongly on the coefficient prior."
     ]
-
-
-def _diverges(regression: ChunkedRegression, modes: Modes, row: int) -> bool:
-    """Return whether linear predictors are extreme, and the likelihood rises far beyond the mode."""
-    inside = modes.inside[row]
-    slope = modes.gradient[row][inside]
-    likelihood = modes.likelihood(row)
-    share = np.diag(likelihood) / (np.diag(likelihood) + np.diag(modes.precision)[inside])
-    far = float(slope @ np.linalg.lstsq(likelihood, slope)[0]) > 1.0
-    return far and bool(share.min() < 0.5 or regression.family.strays(*modes.ends[row]))

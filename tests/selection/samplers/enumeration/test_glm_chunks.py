@@ -1,0 +1,324 @@
+"""Generalised linear models of rows in chunks: the posterior is that of the rows in memory."""
+
+import os
+import signal
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import pyrjsel as rj
+from pyrjsel.selection.evidence.expansions import Modes, Proposals
+from pyrjsel.selection.regression import chunked
+from pyrjsel.selection.samplers.enumeration import chunks as sampler
+
+N = 1_500
+FORMULA = "y ~ a + b + c + standardize(d) + g"
+
+
+def make(n=N, seed=2):
+    rng = np.random.default_rng(seed)
+    table = pd.DataFrame(rng.normal(size=(n, 4)), columns=list("abcd"))
+    table["g"] = np.where(np.arange(n) > 0.7 * n, "late", rng.choice(["p", "q"], n))
+    eta = 0.5 * table["a"] - 0.2 * table["b"] + 0.3 * (table["g"] == "late") - 0.7
+    table["y"] = (rng.random(n) < 1 / (1 + np.exp(-eta))).astype(int)
+    table["count"] = rng.poisson(np.exp(0.3 * eta))
+    table["w"] = rng.integers(0, 4, n)
+    table["rate"] = rng.binomial(table["w"], 1 / (1 + np.exp(-eta))) / np.maximum(table["w"], 1)
+    table["o"] = 0.4 * rng.normal(size=n)
+    return table
+
+
+@pytest.fixture(scope="module")
+def table():
+    return make()
+
+
+def cut(data, size):
+    return lambda: (data.iloc[at : at + size] for at in range(0, len(data), size))
+
+
+CASES = {
+    "logit": (rj.logit, FORMULA, {}),
+    "trials and offset": (rj.logit, FORMULA.replace("y", "rate"), {"weights": "w", "offset": "o"}),
+    "probit": (rj.probit, FORMULA, {"offset": "o"}),
+    "cloglog": (rj.cloglog, FORMULA, {"coef_prior": rj.Normal(1.0)}),
+    "poisson": (rj.poisson, FORMULA.replace("y", "count"), {"offset": "o", "always": "b"}),
+    "4n": (rj.logit, FORMULA, {"coef_prior": rj.GPrior("4n")}),
+}
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_the_posterior_is_that_of_the_rows_in_memory(table, case):
+    build, formula, options = CASES[case]
+    wanted = build(formula, table, **options).fit(rng=1)
+    found = build(formula, cut(table, 400), **options).fit(rng=2)
+    assert found.sampler == "chunks"
+    assert found.model.nobs == wanted.model.nobs
+    one, other = wanted.inclusion, found.inclusion
+    error = np.hypot(one["mcse"], other["mcse"])
+    # False-alarm rate 1e-6 over the 30 terms of all cases: 5.6 errors; errors of both have some 5 % noise.
+    assert np.all((one["posterior"] - other["posterior"]).abs() <= 6.5 * error + 1e-12)
+    best = found.models["terms"].head(5).tolist()
+    rows = wanted.models.set_index("terms").loc[best]
+    # Integrals of the best models: errors of a percent at most. Deviances of maxima are one Newton step from
+    # modes under a prior worth one of 1,500 rows.
+    np.testing.assert_allclose(found.models["log_marginal"].head(5), rows["log_marginal"], rtol=0, atol=0.03)
+    np.testing.assert_allclose(found.models["deviance"].head(5), rows["deviance"], rtol=0, atol=1e-4)
+    sd = wanted.coefficients["sd"]
+    # Errors of normal approximations of 1,500 rows, and of 256 antithetic draws: some percent of an sd.
+    for name in ("mean", "sd"):
+        assert np.all((found.coefficients[name] - wanted.coefficients[name]).abs() <= 0.1 * sd + 1e-6), name
+
+
+@pytest.mark.parametrize("case", ["logit", "poisson"])
+def test_results_do_not_depend_on_the_chunks(table, case, tmp_path):
+    build, formula, options = CASES[case]
+    fits = [build(formula, cut(table, size), **options).fit(rng=1) for size in (97, 650)]
+    table.to_parquet(tmp_path / "rows.parquet", row_group_size=333)
+    fits.append(build(formula, tmp_path / "rows.parquet", **options).fit(rng=1))
+    for fit in fits[1:]:
+        for name in ("inclusion", "coefficients"):
+            one, other = getattr(fits[0], name), getattr(fit, name)
+            # Sums in another order; the goal is 1e-9.
+            np.testing.assert_allclose(
+                one.to_numpy(float), other.to_numpy(float), rtol=1e-9, atol=1e-9, err_msg=name
+            )
+        np.testing.assert_allclose(
+            fits[0].models["log_marginal"], fit.models["log_marginal"], rtol=1e-9, atol=1e-9
+        )
+
+
+def test_partitions_of_dask_are_chunks(table):
+    dd = pytest.importorskip("dask.dataframe")
+    parts = dd.from_pandas(table, npartitions=3)
+    empty = parts[parts["a"] > parts["a"].max() + parts.index.to_series().astype(float)]  # the last two empty
+    assert len(empty.partitions[1]) == 0
+    found = rj.logit(FORMULA, parts).fit(rng=1)
+    again = rj.logit(FORMULA, cut(table, 500)).fit(rng=1)
+    np.testing.assert_allclose(found.inclusion["posterior"], again.inclusion["posterior"], rtol=1e-9)
+
+
+def test_few_distinct_rows_are_kept_as_counts(table, monkeypatch):
+    coarse = table.assign(**{name: (table[name] > 0.5).astype(float) for name in "abcd"}, o=table["w"] / 4)
+    options = {"offset": "o"}
+    formula = "y ~ a + b + c + d + g"
+    exact = rj.logit(formula, coarse, **options).fit(rng=1)
+    counts = rj.logit(formula, cut(coarse, 130), **options).fit(rng=1)
+    assert counts.sampler == "enumerate"
+    # The same grouped rows in the same order; sums of rows that are not grouped differ by rounding.
+    np.testing.assert_allclose(counts.inclusion["posterior"], exact.inclusion["posterior"], rtol=1e-12)
+    np.testing.assert_allclose(counts.models["deviance"], exact.models["deviance"], rtol=1e-12)
+    np.testing.assert_allclose(counts.models["log_marginal"], exact.models["log_marginal"], rtol=1e-12)
+    monkeypatch.setattr(chunked, "MOST_DISTINCT", 20)
+    passes = rj.logit(formula, cut(coarse, 130), **options).fit(rng=1)
+    assert passes.sampler == "chunks"
+    error = np.hypot(passes.inclusion["mcse"], exact.inclusion["mcse"])
+    # False-alarm rate below 1e-6 over 5 terms: 5.2 errors; errors of both have some 5 % noise.
+    assert np.all((passes.inclusion["posterior"] - exact.inclusion["posterior"]).abs() <= 6.5 * error + 1e-12)
+
+
+@pytest.mark.parametrize(("build", "response"), [(rj.logit, "y"), (rj.probit, "y"), (rj.poisson, "count")])
+def test_derivatives_are_those_of_the_log_likelihood(table, build, response):
+    formula = FORMULA.replace("y", response)
+    model = build(formula, cut(table, 700), offset="o")
+    regression = model.regression
+    memory = build(formula, table, offset="o").regression
+    rng = np.random.default_rng(1)
+    b = 0.3 * rng.normal(size=(2, regression.n_columns))
+    found = regression.derivatives(b)
+    # Sums of 1,500 rows in another order.
+    np.testing.assert_allclose(found.value, [memory.loglik(row) for row in b], rtol=1e-11)
+    np.testing.assert_allclose(regression.log_likelihoods(b), found.value, rtol=1e-11)
+    step = 1e-4
+    ahead = [regression.derivatives(b + sign * step * np.eye(len(b[0]))[1]) for sign in (1, -1)]
+    # Central differences: errors of third derivatives times 1e-8, and rounding of 1e-13 of the sums over 1e-4.
+    np.testing.assert_allclose(
+        (ahead[0].value - ahead[1].value) / (2 * step), found.gradient[:, 1], rtol=1e-5, atol=1e-4
+    )
+    low, high = np.tril_indices(regression.n_columns)
+    column = np.flatnonzero((high == 1) & (low >= 1))
+    change = (ahead[1].gradient - ahead[0].gradient) / (2 * step)
+    np.testing.assert_allclose(change[:, 1:], found.information[:, column], rtol=1e-5, atol=1e-4)
+
+
+def test_newton_halves_steps_that_lead_down(table):
+    regression = rj.poisson(FORMULA.replace("y", "count"), cut(table, 700)).regression
+    start = np.zeros((1, regression.n_columns))
+    start[0, 0] = -6.0  # a Newton step from here raises rates to exp(hundreds)
+    modes = Modes(np.ones_like(start, bool), np.eye(start.size), np.zeros(start.size), start)
+    scales = []
+    while modes.open.size:
+        modes.take(regression.derivatives(modes.points))
+        scales.append(float(modes.scale[0]))
+        assert len(scales) < 60
+    assert min(scales) < 1.0
+    assert np.max(np.abs(modes.slope(0))) < 0.1
+
+
+def test_integrals_of_a_normal_likelihood_are_exact(table):
+    # At a million times the rows the posterior is normal, and Laplace values are exact.
+    regression = rj.logit(FORMULA, cut(table.assign(w=1e6), 700), weights="w").regression
+    gamma = np.ones((1, len(regression.term_start) - 1), dtype=np.uint8)
+    modes = sampler.modes_of(regression, _quadratic(regression), gamma)
+    while modes.open.size:
+        modes.take(regression.derivatives(modes.points))
+    value = sampler.laplace_value(regression, modes, 0)
+    draws = Proposals(regression, modes, gamma, b"0" * 16, 256)
+    (found,) = draws.integrals(regression.log_likelihoods(draws.points))
+    # Radii are stratified, so that the error of a normal integral is below a tenth of a percent; log-likelihoods
+    # of 1e9 are rounded to 1e-6.
+    assert abs(found.log_marginal - value) < 2e-3
+
+
+def _quadratic(regression):
+    full = sampler.full_mode(regression)
+    while full.open.size:
+        full.take(regression.derivatives(full.points))
+    return sampler.Quadratic.of(full)
+
+
+def test_models_that_are_not_expanded_are_close(table):
+    wanted = rj.logit(FORMULA, table).fit(rng=1)
+    found = rj.logit(FORMULA, cut(table, 400)).fit(rng=1, models=3, integrals=2)
+    assert found.diagnostics["expanded"].item() < 16
+    # Errors of the corrected quadratic expansion in the others are some percent of their probability.
+    gap = (found.inclusion["posterior"] - wanted.inclusion["posterior"]).abs()
+    assert gap.max() < 0.01
+    assert (found.inclusion["mcse"] > 0).all()
+
+
+def test_files_hold_what_tables_need(table, tmp_path):
+    found = rj.logit(FORMULA, cut(table, 400)).fit(rng=1)
+    found.save(tmp_path / "fit.rjs")
+    for data in ({}, {"data": cut(table, 400)}):
+        again = rj.load(tmp_path / "fit.rjs", **data)
+        pd.testing.assert_frame_equal(again.inclusion, found.inclusion)
+        pd.testing.assert_frame_equal(again.models, found.models)
+        pd.testing.assert_series_equal(again.predict(table.head()), found.predict(table.head()))
+        assert str(again.summary()) == str(found.summary())
+    with pytest.raises(rj.NotAvailableError, match="chunks"):
+        found.predict()
+    assert found.screen(0.5).fit(rng=1).best() == ("a", "g") or found.screen(0.5).term_names
+
+
+def test_a_checkpoint_goes_on_after_each_pass(table, tmp_path, monkeypatch):
+    whole = rj.logit(FORMULA, cut(table, 400)).fit(rng=1)
+    made = int(whole.diagnostics["passes"].item()) - 1
+    usual = sampler.Passes._pass
+    for stop in range(1, made, 2):
+        done = []
+
+        def crash(self, stop=stop, done=done):
+            if len(done) == stop:
+                raise RuntimeError("crash")
+            usual(self)
+            done.append(1)
+
+        folder = tmp_path / str(stop)
+        monkeypatch.setattr(sampler.Passes, "_pass", crash)
+        monkeypatch.setattr("pyrjsel.runtime.checkpoint.ChainFile.due", lambda self: True)
+        monkeypatch.setattr("pyrjsel.runtime.chains.next_block", lambda n, seconds: 1)
+        with pytest.raises(RuntimeError, match="crash"):
+            rj.logit(FORMULA, cut(table, 400)).fit(rng=1, checkpoint=folder)
+        monkeypatch.setattr(sampler.Passes, "_pass", usual)
+        again = rj.logit(FORMULA, cut(table, 400)).fit(rng=1, checkpoint=folder)
+        pd.testing.assert_frame_equal(again.inclusion, whole.inclusion)
+
+
+def test_an_interrupted_fit_has_the_passes_so_far(table, monkeypatch):
+    usual = sampler.Passes._pass
+
+    def interrupt(self):
+        usual(self)
+        if self.stage == "integrals":
+            os.kill(os.getpid(), signal.SIGINT)
+
+    monkeypatch.setattr(sampler.Passes, "_pass", interrupt)
+    monkeypatch.setattr("pyrjsel.runtime.chains.next_block", lambda n, seconds: 1)
+    model = rj.logit(FORMULA, cut(table, 400))
+    with pytest.warns(rj.ConvergenceWarning, match=r"ended after \d+ passes, by Ctrl-C"):
+        found = model.fit(rng=1)
+    assert found.inclusion["mcse"].isna().all()
+    assert (found.models["integration"] == "laplace").all()
+
+
+# ---------------------------------------------------------------------- data that cannot be used
+
+
+def test_an_iterator_is_refused_by_name(table):
+    with pytest.raises(rj.DataError, match="can be read only once, .* need several passes"):
+        rj.logit(FORMULA, iter([table]))
+
+
+def test_one_class_in_a_chunk_is_no_error_and_in_all_is(table):
+    first = table.sort_values("y")
+    found = rj.logit(FORMULA, cut(first, 300)).fit(rng=1)
+    again = rj.logit(FORMULA, cut(first, 1_500)).fit(rng=1)
+    np.testing.assert_allclose(found.inclusion["posterior"], again.inclusion["posterior"], rtol=1e-9)
+    with pytest.raises(rj.DataError, match="both classes. Got only 0"):
+        rj.logit(FORMULA, cut(table.assign(y=0), 300))
+    with pytest.raises(rj.DataError, match=r"chunk 2.*\n*|must be 0 or 1"):
+        rj.logit(FORMULA, cut(table.assign(y=np.arange(N) // 400), 300))
+
+
+def test_chunks_that_change_are_refused(table):
+    def types():
+        yield table.iloc[:700]
+        yield table.iloc[700:].assign(a="text")
+
+    with pytest.raises(rj.DataError, match="'a' .* same type in all chunks"):
+        rj.logit(FORMULA, types)
+
+    def columns():
+        yield table.iloc[:700]
+        yield table.iloc[700:].drop(columns="b")
+
+    with pytest.raises(rj.DataError, match="Chunk 2 lacks 'b'"):
+        rj.logit(FORMULA, columns)
+    calls = []
+
+    def shrinks():
+        calls.append(1)
+        yield table.iloc[: N - len(calls)]
+
+    with pytest.raises(rj.DataError, match="a new iterator over the same rows each time"):
+        rj.logit(FORMULA, shrinks).fit(rng=1)
+
+
+def test_a_damaged_file_is_refused(table, tmp_path):
+    path = tmp_path / "rows.parquet"
+    table.to_parquet(path, row_group_size=300)
+    content = bytearray(path.read_bytes())
+    (tmp_path / "short.parquet").write_bytes(content[: len(content) // 2])
+    with pytest.raises(rj.DataError, match="cannot be read as a Parquet file"):
+        rj.logit(FORMULA, tmp_path / "short.parquet")
+    content[100:4000] = b"\xff" * 3900
+    (tmp_path / "bad.parquet").write_bytes(content)
+    with pytest.raises(rj.DataError, match="cannot be read to their end"):
+        rj.logit(FORMULA, tmp_path / "bad.parquet")
+
+
+def test_what_needs_rows_in_memory_is_refused(table):
+    with pytest.raises(rj.NotAvailableError, match="Normal priors, and GPrior"):
+        rj.logit(FORMULA, cut(table, 400), coef_prior=rj.HyperG(3))
+    with pytest.raises(rj.NotAvailableError, match="negbin models"):
+        rj.negbin(FORMULA.replace("y", "count"), cut(table, 400))
+    with pytest.raises(rj.UnknownNameError, match="chunks"):
+        rj.logit(FORMULA, cut(table, 400)).fit(sampler="rjmcmc")
+    wide = table[["y"]].join(pd.DataFrame(np.random.default_rng(1).normal(size=(N, 201))).add_prefix("x"))
+    with pytest.raises(rj.NotAvailableError, match="at most 200 columns"):
+        rj.logit("y ~ .", cut(wide, 400))
+
+
+@pytest.mark.filterwarnings("ignore::pyrjsel.ConvergenceWarning")
+@pytest.mark.parametrize("partly", [True, False])
+def test_separation_is_named(table, partly):
+    column = 1.0 * table["y"] * (table["a"] > 0) if partly else table["y"] + 0.01 * table["c"]
+    with pytest.warns(rj.SeparationWarning, match="separated, completely or partially, it seems"):
+        rj.logit(FORMULA, cut(table.assign(c=column), 400)).fit(rng=1)
+
+
+def test_strong_effects_are_not_called_separation(table):
+    strong = table.assign(c=table["y"] + 0.5 * table["c"])
+    rj.logit(FORMULA, cut(strong, 400)).fit(rng=1)  # warnings are errors
