@@ -49,12 +49,14 @@ class Modes:
     """
 
     # Arrays of a state, which a checkpoint contains.
-    STATE = ("at", "step", "scale", "value", "fall", "gradient", "information", "ends")
+    STATE = ("point", "step", "scale", "value", "fall", "gradient", "information", "ends")
 
-    def __init__(self, inside: BoolArray, precision: FloatArray, shift: FloatArray, start: FloatArray) -> None:
+    def __init__(
+        self, inside: BoolArray, precision: FloatArray, shift: FloatArray, start: FloatArray
+    ) -> None:
         m, width = start.shape
         self.inside, self.precision, self.shift = inside, precision, shift
-        self.at, self.step, self.scale = start.copy(), np.zeros((m, width)), np.ones(m)
+        self.point, self.step, self.scale = start.copy(), np.zeros((m, width)), np.ones(m)
         # Log-likelihoods; twice the gain that a Newton step promises.
         self.value, self.fall = np.full(m, -np.inf), np.full(m, np.inf)
         self.gradient, self.ends = np.zeros((m, width)), np.zeros((m, 2))
@@ -73,7 +75,7 @@ class Modes:
     @property
     def points(self) -> FloatArray:
         """The points for the next pass, one for each open model."""
-        return np.asarray(self.at + self.scale[:, None] * self.step)[self.open]
+        return np.asarray(self.point + self.scale[:, None] * self.step)[self.open]
 
     def _log_prior(self, b: FloatArray) -> FloatArray:
         return np.asarray(b @ self.shift - 0.5 * np.einsum("mk,kl,ml->m", b, self.precision, b))
@@ -82,10 +84,12 @@ class Modes:
         """Move to the points of a pass that are better, and halve the steps to the others."""
         rows, points = self.open, self.points
         with np.errstate(invalid="ignore"):
-            gain = found.value + self._log_prior(points) - self.value[rows] - self._log_prior(self.at[rows])
+            gain = (
+                found.value + self._log_prior(points) - self.value[rows] - self._log_prior(self.point[rows])
+            )
         better = np.isfinite(found.value) & (gain >= -ROUNDING * np.abs(found.value))
         for row, k in zip(rows[better], np.flatnonzero(better), strict=True):
-            self.at[row], self.value[row], self.scale[row] = points[k], found.value[k], 1.0
+            self.point[row], self.value[row], self.scale[row] = points[k], found.value[k], 1.0
             self.gradient[row], self.information[row] = found.gradient[k], found.information[k]
             self.ends[row] = found.ends[k]
             columns = np.flatnonzero(self.inside[row])
@@ -97,7 +101,7 @@ class Modes:
 
     def slope(self, row: int) -> FloatArray:
         """Return the gradient of the log posterior in the columns of a model, (d,)."""
-        full = self.gradient[row] + self.shift - self.precision @ self.at[row]
+        full = self.gradient[row] + self.shift - self.precision @ self.point[row]
         return np.asarray(full[self.inside[row]])
 
     def likelihood(self, row: int) -> FloatArray:
@@ -115,7 +119,9 @@ class Modes:
         """
         inside = self.inside[row]
         try:
-            return np.linalg.cholesky(self.likelihood(row) + self.precision[np.ix_(inside, inside)])
+            return np.asarray(
+                np.linalg.cholesky(self.likelihood(row) + self.precision[np.ix_(inside, inside)]), float
+            )
         except np.linalg.LinAlgError as error:
             raise DataError(
                 "The posterior mode of a model was not found: rescale its columns, or give its intercept a "
@@ -164,8 +170,8 @@ class Quadratic:
     @classmethod
     def of(cls, full: Modes) -> "Quadratic":
         """Return the expansion at the mode of all columns."""
-        information = square(full.information[0], full.at.shape[1])
-        return cls(information, full.gradient[0] + information @ full.at[0])
+        information = square(full.information[0], full.point.shape[1])
+        return cls(information, full.gradient[0] + information @ full.point[0])
 
     def evidence(self, regression: ChunkedRegression) -> ConjugateEvidence:
         """Return marginal likelihoods, up to a constant."""
@@ -187,7 +193,7 @@ class Quadratic:
     def normal(self, regression: ChunkedRegression, columns: IntArray) -> tuple[FloatArray, FloatArray]:
         """Return mode (d,) and Cholesky factor of the precision (d, d) of the posterior of some columns."""
         some, prior = np.ix_(columns, columns), regression.prior
-        factor = np.linalg.cholesky(self.information[some] + prior.precision[some])
+        factor = np.asarray(np.linalg.cholesky(self.information[some] + prior.precision[some]), float)
         return cho_solve((factor, True), (self.cross + prior.shift)[columns]), factor
 
 
@@ -213,7 +219,7 @@ def laplace_value(regression: ChunkedRegression, modes: Modes, row: int) -> floa
         return -np.inf
     columns, slope, factor = np.flatnonzero(modes.inside[row]), modes.slope(row), modes.factor(row)
     half = solve_triangular(factor, slope, lower=True)
-    log_prior = regression.prior.logpdf(modes.at[row, columns], columns)
+    log_prior = regression.prior.logpdf(modes.point[row, columns], columns)
     size = 0.5 * columns.size * np.log(2.0 * np.pi) - float(np.log(np.diag(factor)).sum())
     return float(modes.value[row] + log_prior + size + 0.5 * half @ half)
 
@@ -256,10 +262,12 @@ class Proposals:
             self.radius[row] = radii(columns.size, pairs, PROPOSAL_DF, rng)
             direction = rng.standard_normal((pairs, columns.size))
             direction /= np.sqrt(np.sum(direction**2, axis=1, keepdims=True))
-            away = solve_triangular(factor, (self.radius[row][:, None] * direction).T, lower=True, trans="T").T
+            away = solve_triangular(
+                factor, (self.radius[row][:, None] * direction).T, lower=True, trans="T"
+            ).T
             both = np.stack([away, -away], axis=1).reshape(2 * pairs, -1)
             block = self.points[2 * pairs * row : 2 * pairs * (row + 1)]
-            block[:, columns] = (modes.at[row] + modes.step[row])[columns] + both
+            block[:, columns] = (modes.point[row] + modes.step[row])[columns] + both
 
     def integrals(self, values: FloatArray) -> list[Integral]:
         """Return the integrals, from the log-likelihoods at the points."""
@@ -340,9 +348,7 @@ class Expansions:
             gammas = np.asarray(gamma, dtype=np.uint8)[None]
             modes = modes_of(self.regression, self.quadratic, gammas)
             find_modes(modes, self.regression.derivatives)
-            self._keep(
-                gammas, modes, np.array([laplace_value(self.regression, modes, 0) + self.correction])
-            )
+            self._keep(gammas, modes, np.array([laplace_value(self.regression, modes, 0) + self.correction]))
         return self._known[key]
 
     def log_marginals(self, gammas: ByteArray) -> FloatArray:
@@ -365,7 +371,7 @@ class Expansions:
         """Return Laplace's approximation of model `gamma` (J,)."""
         modes, row, value = self._at(gamma)
         columns = np.flatnonzero(modes.inside[row])
-        mode = (modes.at[row] + modes.step[row])[columns]
+        mode = (modes.point[row] + modes.step[row])[columns]
         moments = normal_moments(mode, modes.factor(row), self.regression.raw_shift[columns])
         return Integral(value, np.nan, columns, moments, None, None)
 
@@ -386,7 +392,7 @@ class Expansions:
             mode, factor = self.quadratic.normal(self.regression, columns)
         else:
             modes, row, _ = held
-            mode, factor = (modes.at[row] + modes.step[row])[columns], modes.factor(row)
+            mode, factor = (modes.point[row] + modes.step[row])[columns], modes.factor(row)
         noise = rng.standard_normal((columns.size, size))
         out = np.zeros((size, self.regression.n_columns))
         out[:, columns] = mode + solve_triangular(factor, noise, lower=True, trans="T").T

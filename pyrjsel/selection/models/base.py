@@ -208,8 +208,8 @@ class Selection(OverSpace):
         family = cls._family if choices.family is None else choices.family
         if not family.chunked:
             raise NotAvailableError(
-                f"Data in chunks are not supported for {family.name} models with link {family.link!r}: give a "
-                "DataFrame."
+                f"Data in chunks are not supported for {family.name} models with link {family.link!r}: give "
+                "a DataFrame."
             )
         if chunks.once:
             raise DataError(
@@ -217,7 +217,7 @@ class Selection(OverSpace):
                 "passes. Give a function that returns a new iterator each time (a list or a Parquet file "
                 "also works)."
             )
-        work = first_pass(family, formula.split("~")[0].strip())
+        work = first_pass(family, formula.partition("~")[0].strip())
         design, reduced = Design.from_chunks(
             formula,
             chunks,

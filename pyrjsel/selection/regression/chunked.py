@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass, field, replace
 from functools import partial
-from typing import ClassVar
+from typing import ClassVar, cast
 
 import numpy as np
 import pandas as pd
@@ -57,8 +57,8 @@ class DistinctRows:
             return None
         first = np.empty(size, dtype=np.int64)
         first[codes[::-1]] = np.arange(len(rows) - 1, -1, -1)
-        sums = [np.bincount(codes, values, size) for values in (weight, response)]
-        return cls(rows[first], *sums)
+        sums = [np.bincount(codes, each, size).astype(np.float64, copy=False) for each in (weight, response)]
+        return cls(rows[first], sums[0], sums[1])
 
     def merge(self, other: "DistinctRows") -> "DistinctRows | None":
         """Return the distinct rows of both."""
@@ -227,7 +227,8 @@ class ChunkedRows(SummedRows):
         if distinct is not None:
             rows = distinct.rows[:, np.append(inside, True)]
             distinct = DistinctRows.of(rows, distinct.weight, distinct.response)
-        return replace(self, sums=base.sums, inside=self.inside[inside], distinct=distinct)
+        sums = cast(GeneralisedSums, base.sums)
+        return replace(self, sums=sums, inside=self.inside[inside], distinct=distinct)
 
 
 # ---------------------------------------------------------------------- passes
@@ -273,7 +274,9 @@ class _Columns:
     zero: BoolArray
     family: Family
 
-    def blocks(self, data: DesignData, size: int) -> list[tuple[FloatArray, FloatArray, FloatArray, FloatArray]]:
+    def blocks(
+        self, data: DesignData, size: int
+    ) -> list[tuple[FloatArray, FloatArray, FloatArray, FloatArray]]:
         """Return columns (n, D + 1), weighted responses, weights and offsets of blocks of `size` rows."""
         w = data.extras.get("weights", np.ones(data.n))
         offset = data.extras.get("offset", np.zeros(data.n))
@@ -335,7 +338,9 @@ def _add(one: FloatArray, two: FloatArray) -> FloatArray:
     return one + two
 
 
-def _null_statistics(family: Family, rows: ChunkedRows, start: float) -> tuple[float, SufficientStatistics, int]:
+def _null_statistics(
+    family: Family, rows: ChunkedRows, start: float
+) -> tuple[float, SufficientStatistics, int]:
     """Return the intercept of the null model beside the offset, its statistics, and the number of passes.
 
     Newton's method within a bracket, see :meth:`Family.null_intercept`.
@@ -355,7 +360,9 @@ def _null_statistics(family: Family, rows: ChunkedRows, start: float) -> tuple[f
             return a, found, number
         low, high = (a, high) if step > 0 else (low, a)
         a = a + step if low < a + step < high else 0.5 * (low + high)
-    raise DataError("The intercept of the model of intercept and offset alone was not found: scale the offset.")
+    raise DataError(
+        "The intercept of the model of intercept and offset alone was not found: scale the offset."
+    )
 
 
 @dataclass(frozen=True, eq=False)

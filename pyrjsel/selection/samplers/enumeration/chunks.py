@@ -1,17 +1,18 @@
 """The posterior of generalised linear models whose rows come in chunks, by a small number of passes."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
 import numpy as np
 import pandas as pd
 
-from pyrjsel._errors import DataError, NotAvailableError, SeparationWarning
+from pyrjsel._errors import DataError, SeparationWarning
 from pyrjsel._typing import ByteArray, FloatArray
 from pyrjsel._validate import bad_value, check_int
 from pyrjsel._warnings import warn
-from pyrjsel.model_space import ModelSpace, PackedModels
+from pyrjsel.model_space import ModelSpace, PackedModels, Space, count_dfs, pack, unpack
+from pyrjsel.model_space.starts import dispersed_start
 from pyrjsel.runtime import FitSettings, RunTime, run_chains
 from pyrjsel.selection.evidence.expansions import (
     Expansions,
@@ -28,8 +29,11 @@ from pyrjsel.selection.evidence.importance_quality import POOR
 from pyrjsel.selection.evidence.laplace import FEW, Integral, learn_correction
 from pyrjsel.selection.posterior import Moments, Posterior
 from pyrjsel.selection.regression.chunked import ChunkedRegression
-from pyrjsel.selection.samplers.base import Sampler
+from pyrjsel.selection.regression.columns import independent
+from pyrjsel.selection.samplers._walk import Walk
+from pyrjsel.selection.samplers.base import WIDEST_START, Sampler, default_swaps, default_trades
 from pyrjsel.selection.samplers.listing import (
+    MOST_MODELS,
     feasible_models,
     inclusion_error,
     inclusion_of,
@@ -55,6 +59,9 @@ MASS = 0.005
 GAIN, MOST_MAXIMA = 0.1, 20
 # The prior of searches for maxima: of columns that depend on each other, none has a maximum of its own.
 FAINT = 1e-9
+# Chains over models where there are too many for a list, and the proportion of their draws outside the models of
+# the others that is tolerated.
+CHAINS, OUTSIDE = 4, 0.05
 STAGES = ("full", "models", "integrals", "maxima", "done")
 
 
@@ -72,21 +79,26 @@ class ChunksOptions:
         Number of the best models whose Laplace approximations are checked by importance sampling.
     pairs : int
         Pairs of importance draws for each of these.
+    steps : int
+        Draws of each of four chains over models under the quadratic expansion, if there are more than 2**20
+        models; the list is then that of the models visited.
     """
 
     models: int = 200
     integrals: int = 10
     pairs: int = 128
+    steps: int = 5000
 
     def __post_init__(self) -> None:
         check_int(self.models, "models", low=1)
         check_int(self.integrals, "integrals", low=1)
+        check_int(self.steps, "steps", low=1)
         check_int(self.pairs, "pairs", low=2)
         if self.pairs % 2:
             raise bad_value("pairs", "an even int", self.pairs)
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(eq=False)
 class _Task:
     """The job of the passes, for ``run_chains``."""
 
@@ -105,6 +117,52 @@ class _Task:
         return Passes(self).restored(state)
 
 
+def _visited(job: _Task, quadratic: Quadratic) -> tuple[ByteArray, float]:
+    """Return the models (m, J) that chains visit under the quadratic expansion, and the mass outside them.
+
+    The proportion of draws of a chain outside the models of the others estimates the mass outside these, and
+    is an upper bound for that outside all.
+    """
+    space = job.space
+    seed = np.random.SeedSequence(int.from_bytes(job.entropy, "little"))
+    found = []
+    for number, child in enumerate(seed.spawn(CHAINS)):
+        rng = np.random.Generator(np.random.PCG64(child))
+        evidence = quadratic.evidence(job.regression)
+        start = (
+            space.empty_model() if number == 0 else dispersed_start(space, _exists(job), rng, WIDEST_START)
+        )
+        walk = Walk(
+            [evidence],
+            Space(space),
+            start[None],
+            np.ones(1),
+            slots=default_swaps(space),
+            trades=default_trades(space),
+        )
+        walk.run(rng, job.options.steps // 5 + 1, 1.0)
+        words = np.zeros((job.options.steps, pack(start[None]).shape[1]), dtype=np.uint64)
+        walk.run(rng, job.options.steps, 1.0, words=words)
+        found.append(words)
+    keys = [{row.tobytes() for row in words} for words in found]
+    out = []
+    for number, words in enumerate(found):
+        others = set().union(*(keys[k] for k in range(CHAINS) if k != number))
+        out.append(np.mean([row.tobytes() not in others for row in words]))
+    models = np.unique(np.concatenate(found), axis=0)
+    return np.ascontiguousarray(unpack(models, space.n_terms)), float(np.mean(out))
+
+
+def _exists(job: _Task) -> Callable[[ByteArray], bool]:
+    """Return a function that says whether a model (J,) has independent columns."""
+    regression = job.regression
+    if regression.prior.rank_tol == 0:
+        return lambda gamma: True
+    return lambda gamma: independent(
+        regression.rank_gram(regression.model_columns(gamma)[1:] - 1), regression.most_columns
+    )
+
+
 class Passes:
     """The passes over the rows after the first: to the mode of all columns, to those of models, integrals."""
 
@@ -117,6 +175,7 @@ class Passes:
         self.gamma = np.empty((0, job.space.n_terms), dtype=np.uint8)
         self.log_prior = self.values = np.empty(0)
         self.count = self.deficient = self.main = 0
+        self.outside = 0.0  # mass of models that are not in the list, where not all are
         self.rows = np.empty(0, dtype=np.int64)  # of the models in the list that are brought to their modes
         self.modes: Modes | None = None
         self.laplace = np.empty(0)
@@ -156,14 +215,16 @@ class Passes:
 
     def _suspect(self) -> None:
         """Choose relevant models whose likelihood may have no maximum."""
-        modes, regression = self.modes, self.job.regression
+        modes = self.modes
         assert modes is not None
         top = np.flatnonzero(normalise(self.laplace + self.log_prior[self.rows]) >= MASS)
-        self.suspects = np.array([k for k in top if modes.maximum(k) - modes.value[k] > GAIN], dtype=np.int64)
+        self.suspects = np.array(
+            [k for k in top.tolist() if modes.maximum(k) - modes.value[k] > GAIN], dtype=np.int64
+        )
         self.relevant = top.size
         self.stage = "maxima" if self.suspects.size else "done"
         if self.suspects.size:
-            precision, start = FAINT * modes.precision, modes.at[self.suspects]
+            precision, start = FAINT * modes.precision, modes.point[self.suspects]
             self.maxima = Modes(modes.inside[self.suspects], precision, np.zeros(len(precision)), start)
 
     def _climb(self) -> None:
@@ -188,7 +249,11 @@ class Passes:
         job = self.job
         self.quadratic = Quadratic.of(self.full)
         evidence = self.quadratic.evidence(job.regression)
-        gamma, log_prior = feasible_models(job.space)
+        if count_dfs(job.space, MOST_MODELS)[1]:
+            gamma, log_prior = feasible_models(job.space)
+        else:
+            gamma, self.outside = _visited(job, self.quadratic)
+            log_prior = np.asarray(job.space.log_prior(gamma))
         values = np.concatenate(
             [evidence.values(gamma[at : at + BLOCK]) for at in range(0, len(gamma), BLOCK)]
         )
@@ -201,8 +266,10 @@ class Passes:
         covered = np.cumsum(normalise(log_mass[order]))
         wanted = min(int(np.searchsorted(covered, 1.0 - REST)) + 1, self.count - self.deficient)
         self.main = min(wanted, job.options.models)
-        # And the best model with and without each term, for Bayes factors of terms that are in or out for sure.
-        ends = [int(np.argmax(self.gamma[:, j] == value)) for j in range(job.space.n_terms) for value in (0, 1)]
+        # And the best model with and without each term, for Bayes factors of terms that are sure.
+        ends = [
+            int(np.argmax(self.gamma[:, j] == value)) for j in range(job.space.n_terms) for value in (0, 1)
+        ]
         held = np.isfinite(self.values[ends]) & (np.array(ends) >= self.main)
         self.rows = np.concatenate([np.arange(self.main), np.unique(np.array(ends)[held])]).astype(np.int64)
         self.modes = modes_of(job.regression, self.quadratic, self.gamma[self.rows])
@@ -212,12 +279,12 @@ class Passes:
         """Choose the models that get integrals, and their draws."""
         job, modes = self.job, self.modes
         assert modes is not None
-        rows = range(len(modes.at))
+        rows = range(len(modes.point))
         self.laplace = np.array([laplace_value(job.regression, modes, row) for row in rows])
         log_mass = self.laplace + self.log_prior[self.rows]
         best = np.argsort(-log_mass, kind="stable")[: job.options.integrals]
         self.best = best
-        part = Modes(modes.inside[best], modes.precision, modes.shift, modes.at[best])
+        part = Modes(modes.inside[best], modes.precision, modes.shift, modes.point[best])
         part.restore({name: array[best] for name, array in modes.state().items()})
         models = self.gamma[self.rows[best]]
         self.proposals = Proposals(job.regression, part, models, job.entropy, job.options.pairs)
@@ -283,8 +350,6 @@ class ChunksSampler(Sampler):
 
         Raises
         ------
-        NotAvailableError
-            If there are more than 2**20 feasible models.
         DataError
             If no feasible model has a coefficient prior, a mode is not found, or rows differ between passes.
         KeyboardInterrupt
@@ -317,7 +382,7 @@ def _posterior(passes: Passes, completed: bool, spent: RunTime) -> Posterior:
     assert modes is not None
     assert passes.quadratic is not None
     if passes.laplace.size == 0:
-        passes.laplace = np.array([laplace_value(regression, modes, row) for row in range(len(modes.at))])
+        passes.laplace = np.array([laplace_value(regression, modes, row) for row in range(len(modes.point))])
     found = np.isfinite(passes.laplace)
     brought = passes.rows[found]
 
@@ -328,6 +393,15 @@ def _posterior(passes: Passes, completed: bool, spent: RunTime) -> Posterior:
     slope, centre = learn_correction(near, lesson), near.mean(axis=0)
     left = lesson - lesson.mean() - (near - centre) @ slope
     values = passes.values + lesson.mean() + (passes.gamma - centre) @ slope
+    # Those with a term that is in none, or without one that is in all of them, are corrected by one such
+    # model.
+    for row in np.flatnonzero(found & ~main):
+        model = passes.gamma[passes.rows[row]]
+        apart = np.flatnonzero(np.all(near != model, axis=0))
+        if apart.size:
+            miss = (passes.laplace[row] - values[passes.rows[row]]) / apart.size
+            for term in apart:
+                values[passes.gamma[:, term] == model[term]] += miss
     values[brought] = passes.laplace[found]
     variance = np.full(values.size, float(left @ left) / max(left.size - 1, 1))
     variance[brought] = 0.0
@@ -468,9 +542,15 @@ def _notes(
     notes, alarms = [], []
     made = passes.job.regression.passes + passes.made
     notes.append(
-        f"Rows in chunks: {made} passes. Models that hold {probability[known].sum():.6g} of the posterior were "
-        f"brought to their modes, those with {probability[integrated].sum():.4g} of it were integrated."
+        f"Rows in chunks: {made} passes. Models that hold {probability[known].sum():.6g} of the posterior "
+        f"were brought to their modes, those with {probability[integrated].sum():.4g} of it were integrated."
     )
+    if passes.outside > 0.0:
+        text = (
+            f"Chains on a quadratic expansion of the log-likelihood found {passes.count:,} models; the others "
+            f"hold at most about {passes.outside:.2g} of the posterior."
+        )
+        (alarms if passes.outside > OUTSIDE else notes).append(text)
     if passes.deficient:
         notes.append(with_dependence(passes.deficient, passes.count))
     if passes.integrals:
@@ -483,14 +563,15 @@ def _notes(
         poor = float(np.sqrt(variance[integrated].max()))
         if poor > POOR or effective.min() < FEW:
             alarms.append(
-                f"Posteriors of some of the best models are far from normal: their integrals have relative errors "
-                f"of up to {poor:.2g}, and {effective.min():.0f} effective draws or more. Increase 'pairs' (now "
-                f"{passes.job.options.pairs}), or give a DataFrame."
+                f"Posteriors of some of the best models are far from normal: their integrals have relative "
+                f"errors of up to {poor:.2g}, and {effective.min():.0f} effective draws or more. Increase "
+                f"'pairs' (now {passes.job.options.pairs}), or give a DataFrame."
             )
     else:
         alarms.append(
-            f"The run ended after {made} passes, {'before all modes were found' if completed else 'by Ctrl-C'}: "
-            "marginal likelihoods are approximations with unknown error."
+            f"The run ended after {made} passes, "
+            f"{'before all modes were found' if completed else 'by Ctrl-C'}: marginal likelihoods are "
+            "approximations with unknown error."
         )
     return notes, alarms
 
@@ -502,8 +583,11 @@ def _separated(passes: Passes) -> list[str]:
     if not suspects:
         return []
     terms = " + ".join(space.terms_of(passes.gamma[passes.rows[suspects[0]]])) or "1"
-    several = f"{len(suspects)} of the {passes.relevant} best models" if passes.relevant > 1 else "the best model"
-    return [
+    several = (
+        f"{len(suspects)} of the {passes.relevant} best models" if passes.relevant > 1 else "the best model"
+    )
+    text = (
         f"{regression.family.apart} it seems, in {several} (as in {terms}): maximum likelihood estimates are "
         "infinite there, and the posterior depends strongly on the coefficient prior."
-    ]
+    )
+    return [text]

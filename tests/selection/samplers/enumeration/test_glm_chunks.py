@@ -58,7 +58,7 @@ def test_the_posterior_is_that_of_the_rows_in_memory(table, case):
     one, other = wanted.inclusion, found.inclusion
     error = np.hypot(one["mcse"], other["mcse"])
     # False-alarm rate 1e-6 over the 30 terms of all cases: 5.6 errors; errors of both have some 5 % noise.
-    assert np.all((one["posterior"] - other["posterior"]).abs() <= 6.5 * error + 1e-12)
+    assert np.all((one["posterior"] - other["posterior"]).abs() <= 6.5 * error + 1e-9)
     best = found.models["terms"].head(5).tolist()
     rows = wanted.models.set_index("terms").loc[best]
     # Integrals of the best models: errors of a percent at most. Deviances of maxima are one Newton step from
@@ -114,8 +114,9 @@ def test_few_distinct_rows_are_kept_as_counts(table, monkeypatch):
     passes = rj.logit(formula, cut(coarse, 130), **options).fit(rng=1)
     assert passes.sampler == "chunks"
     error = np.hypot(passes.inclusion["mcse"], exact.inclusion["mcse"])
-    # False-alarm rate below 1e-6 over 5 terms: 5.2 errors; errors of both have some 5 % noise.
-    assert np.all((passes.inclusion["posterior"] - exact.inclusion["posterior"]).abs() <= 6.5 * error + 1e-12)
+    # False-alarm rate below 1e-6 over 5 terms: 5.2 errors; errors of both have some 5 % noise. The mass of
+    # models far from the best, without a term that is in for sure, is known less well.
+    assert np.all((passes.inclusion["posterior"] - exact.inclusion["posterior"]).abs() <= 6.5 * error + 1e-9)
 
 
 @pytest.mark.parametrize(("build", "response"), [(rj.logit, "y"), (rj.probit, "y"), (rj.poisson, "count")])
@@ -132,7 +133,7 @@ def test_derivatives_are_those_of_the_log_likelihood(table, build, response):
     np.testing.assert_allclose(regression.log_likelihoods(b), found.value, rtol=1e-11)
     step = 1e-4
     ahead = [regression.derivatives(b + sign * step * np.eye(len(b[0]))[1]) for sign in (1, -1)]
-    # Central differences: errors of third derivatives times 1e-8, and rounding of 1e-13 of the sums over 1e-4.
+    # Central differences: errors of third derivatives times 1e-8, and rounding of 1e-13 of sums over 1e-4.
     np.testing.assert_allclose(
         (ahead[0].value - ahead[1].value) / (2 * step), found.gradient[:, 1], rtol=1e-5, atol=1e-4
     )
@@ -166,8 +167,8 @@ def test_integrals_of_a_normal_likelihood_are_exact(table):
     value = sampler.laplace_value(regression, modes, 0)
     draws = Proposals(regression, modes, gamma, b"0" * 16, 256)
     (found,) = draws.integrals(regression.log_likelihoods(draws.points))
-    # Radii are stratified, so that the error of a normal integral is below a tenth of a percent; log-likelihoods
-    # of 1e9 are rounded to 1e-6.
+    # Radii are stratified, so that the error of a normal integral is below a tenth of a percent;
+    # log-likelihoods of 1e9 are rounded to 1e-6.
     assert abs(found.log_marginal - value) < 2e-3
 
 
@@ -186,6 +187,18 @@ def test_models_that_are_not_expanded_are_close(table):
     gap = (found.inclusion["posterior"] - wanted.inclusion["posterior"]).abs()
     assert gap.max() < 0.01
     assert (found.inclusion["mcse"] > 0).all()
+
+
+def test_chains_on_the_expansion_find_the_models_of_the_list(table, monkeypatch):
+    every = rj.logit(FORMULA, cut(table, 400)).fit(rng=1)
+    monkeypatch.setattr(sampler, "MOST_MODELS", 8)
+    found = rj.logit(FORMULA, cut(table, 400)).fit(rng=1)
+    assert found.diagnostics["models"].item() <= every.diagnostics["models"].item()
+    # Models that no chain visits in 20,000 draws hold less than 1e-3, except with a probability of 2e-9 each.
+    gap = (found.inclusion["posterior"] - every.inclusion["posterior"]).abs()
+    assert gap.max() < 1e-3
+    with pytest.warns(rj.ConvergenceWarning, match="the others hold at most about"):
+        rj.logit(FORMULA, cut(table, 400), model_prior=rj.Uniform()).fit(rng=1, steps=3)
 
 
 def test_files_hold_what_tables_need(table, tmp_path):
@@ -247,7 +260,7 @@ def test_an_interrupted_fit_has_the_passes_so_far(table, monkeypatch):
 
 
 def test_an_iterator_is_refused_by_name(table):
-    with pytest.raises(rj.DataError, match="can be read only once, .* need several passes"):
+    with pytest.raises(rj.DataError, match=r"can be read only once, .* need several passes"):
         rj.logit(FORMULA, iter([table]))
 
 
@@ -256,9 +269,9 @@ def test_one_class_in_a_chunk_is_no_error_and_in_all_is(table):
     found = rj.logit(FORMULA, cut(first, 300)).fit(rng=1)
     again = rj.logit(FORMULA, cut(first, 1_500)).fit(rng=1)
     np.testing.assert_allclose(found.inclusion["posterior"], again.inclusion["posterior"], rtol=1e-9)
-    with pytest.raises(rj.DataError, match="both classes. Got only 0"):
+    with pytest.raises(rj.DataError, match=r"both classes. Got only 0"):
         rj.logit(FORMULA, cut(table.assign(y=0), 300))
-    with pytest.raises(rj.DataError, match=r"chunk 2.*\n*|must be 0 or 1"):
+    with pytest.raises(rj.DataError, match=r"must be 0 or 1, .* Got 2"):
         rj.logit(FORMULA, cut(table.assign(y=np.arange(N) // 400), 300))
 
 
@@ -267,7 +280,7 @@ def test_chunks_that_change_are_refused(table):
         yield table.iloc[:700]
         yield table.iloc[700:].assign(a="text")
 
-    with pytest.raises(rj.DataError, match="'a' .* same type in all chunks"):
+    with pytest.raises(rj.DataError, match=r"'a' .* same type in all chunks"):
         rj.logit(FORMULA, types)
 
     def columns():
