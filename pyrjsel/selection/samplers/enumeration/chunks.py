@@ -59,8 +59,8 @@ MASS = 0.005
 GAIN, MOST_MAXIMA = 0.1, 20
 # The prior of searches for maxima: of columns that depend on each other, none has a maximum of its own.
 FAINT = 1e-9
-# Chains over models where there are too many for a list, and the proportion of their draws outside the models of
-# the others that is tolerated.
+# Chains over models where there are too many for a list, and the proportion of their draws outside the models
+# of the others that is tolerated.
 CHAINS, OUTSIDE = 4, 0.05
 STAGES = ("full", "models", "integrals", "maxima", "done")
 
@@ -142,7 +142,7 @@ def _visited(job: _Task, quadratic: Quadratic) -> tuple[ByteArray, float]:
         )
         walk.run(rng, job.options.steps // 5 + 1, 1.0)
         words = np.zeros((job.options.steps, pack(start[None]).shape[1]), dtype=np.uint64)
-        walk.run(rng, job.options.steps, 1.0, words=words)
+        walk.run(rng, job.options.steps, 1.0, words=words, log_mass=np.empty(len(words)))
         found.append(words)
     keys = [{row.tobytes() for row in words} for words in found]
     out = []
@@ -539,16 +539,17 @@ def _notes(
     variance: FloatArray,
 ) -> tuple[list[str], list[str]]:
     """Return notes, and those that are warnings too."""
-    notes, alarms = [], []
+    alarms: list[str] = []
     made = passes.job.regression.passes + passes.made
-    notes.append(
+    covered = (
         f"Rows in chunks: {made} passes. Models that hold {probability[known].sum():.6g} of the posterior "
         f"were brought to their modes, those with {probability[integrated].sum():.4g} of it were integrated."
     )
+    notes = [covered]
     if passes.outside > 0.0:
         text = (
-            f"Chains on a quadratic expansion of the log-likelihood found {passes.count:,} models; the others "
-            f"hold at most about {passes.outside:.2g} of the posterior."
+            f"Chains on a quadratic expansion of the log-likelihood found {passes.count:,} models; the "
+            f"others hold at most about {passes.outside:.2g} of the posterior."
         )
         (alarms if passes.outside > OUTSIDE else notes).append(text)
     if passes.deficient:
