@@ -102,7 +102,8 @@ formula : str
     Formula such as ``"low ~ age + C(race) * smoke"``; ``.`` means all other columns, and each level of
     ``C(race, merge=True)`` is a term of its own.
 data : DataFrame, pyarrow Table, mapping of columns, or rows in chunks
-    The data; a DataFrame of pandas or polars, or data in chunks, of which only sums are kept: an
+    The data; a DataFrame of pandas or polars, or data in chunks, of which only sums are kept (for
+    linear, binary and Poisson models; those that are not linear read them in a dozen passes): an
     iterable of DataFrames or a function that returns one, the path of a Parquet file or of a folder
     of them, a ``ParquetFile`` or ``Dataset`` of pyarrow, or a ``dask.dataframe``. The posterior is
     that of all rows, and predictions need new rows. Levels and transforms are learned in a separate

@@ -73,11 +73,6 @@ MODEL_CASES = {
         rj.DataError,
         r"'data'.*'folder/rows.csv.gz'.*pandas.read_csv\(\)",
     ),
-    "path of a Parquet file for counts": (
-        lambda: rj.poisson("y ~ x", "rows.parquet"),
-        rj.DataError,
-        r"pandas.read_parquet\(\)",
-    ),
     "import": (lambda: build("y ~ __import__('os').system('true')"), rj.FormulaError, "not allowed"),
     "open": (lambda: build("y ~ open('/etc/passwd')"), rj.FormulaError, "calls of 'open' are not allowed"),
     "attribute": (lambda: build("y ~ x.__class__"), rj.FormulaError, "attributes are not allowed"),
