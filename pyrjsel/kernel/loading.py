@@ -40,6 +40,8 @@ def read_results(content: Content, schema: int, given: Given) -> KernelResults:
     model = _model(content, given)
     part, smc = content.part("run"), content.text("sampler", ("smc", "mcmc")) == "smc"
     run = _filter(part, model) if smc else _chains(part, model)
+    if run.settings.trend != model.settings.trend:
+        raise part.wrong("settings", "with the trend of the model")
     return KernelResults(model, run, _basis(content, run.posterior(), model))
 
 
