@@ -39,6 +39,12 @@ def flowers():
 
 @cache
 def make_models():
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", rj.MissingDataWarning)  # of rows without a label
+        return _models()
+
+
+def _models():
     rng = np.random.default_rng(0)
     x = pd.DataFrame(rng.normal(size=(120, 7))).add_prefix("x")
     low = (rng.random(120) < 1 / (1 + np.exp(-x["x0"].to_numpy()))).astype(int)
