@@ -10,6 +10,7 @@ from pyrjsel._errors import DataError
 from pyrjsel._validate import unmasked
 from pyrjsel.design.build import (
     DesignData,
+    Learner,
     Response,
     learn_factors,
     learn_response,
@@ -29,7 +30,7 @@ def build_arrays(
     exog: object,
     extras: object,
     missing: str,
-    events: bool = False,
+    learn: Learner = learn_response,
 ) -> tuple[Response, Layout, DesignData]:
     """Make the layout of a design with one term for each column of `exog`, in its order.
 
@@ -45,7 +46,7 @@ def build_arrays(
     rows = read_rows(table, needed, extras, missing)
     n_rows = len(rows.positions)
     _check_ones(rows.columns, names)
-    kept, y = learn_response(left, rows.columns, n_rows, {}, events)
+    kept, y = learn(left, rows.columns, n_rows, {})
     expressions = [column_expression(name) for name in names]
     factors, blocks, _ = learn_factors(expressions, rows.columns, n_rows, {})
 

@@ -16,9 +16,14 @@ from pyrjsel.design.categories import Categories, level_codes, used_levels
 from pyrjsel.design.evaluate import Evaluator
 from pyrjsel.design.extras import extra_names, read_extra
 from pyrjsel.design.formula import CodingFactor, Subterm, code_terms
+<<<<<<< HEAD
 from pyrjsel.design.frame import Column, Kind, Table
 from pyrjsel.design.layout import Factor, Layout, Variable, width
 from pyrjsel.design.merging import split_levels
+=======
+from pyrjsel.design.frame import Column, Kind, Level, Table
+from pyrjsel.design.layout import Factor, Layout, Variable, assemble, width
+>>>>>>> 7af19fad (Several linear predictors of a row: stacked columns, several intercepts, the multinomial family (in progress))
 from pyrjsel.design.safety import Expression, read_expression
 from pyrjsel.design.terms import make_terms, sort_terms
 from pyrjsel.design.transforms import State
@@ -83,11 +88,19 @@ class DesignData:
 
 @dataclass(frozen=True, eq=False)
 class Response:
-    """The left-hand side, the states of its transforms, and the columns that it uses."""
+    """The left-hand side, the states of its transforms, the columns that it uses, and its classes if any."""
 
     expression: Expression
     states: tuple[State, ...]
     variables: Mapping[str, Variable]
+    levels: tuple[Level, ...] | None = None
+
+
+# Learns the response from its expression, the columns, the number of rows and functions.
+Learner = Callable[
+    [Expression, Mapping[str, Column], int, Mapping[str, Function]],
+    tuple[Response, FloatArray],
+]
 
 
 @dataclass(frozen=True, eq=False)
@@ -361,11 +374,11 @@ def build_formula(
     rows: Complete,
     index: pd.Index,
     functions: Mapping[str, Function],
-    events: bool = False,
+    learn: Learner = learn_response,
 ) -> tuple[Response, Layout, DesignData]:
     """Make the layout of a formula, and compute it on the complete rows."""
     n_rows = len(rows.positions)
-    kept, y = learn_response(response, rows.columns, n_rows, functions, events)
+    kept, y = learn(response, rows.columns, n_rows, functions)
     factors, values, specs = learn_factors(expressions, rows.columns, n_rows, functions)
     layout = code_layout(terms, factors, specs, rows.columns)
     codes = [expression.code for expression in expressions]

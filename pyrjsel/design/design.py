@@ -22,6 +22,7 @@ from pyrjsel.design.chunks import Chunks
 from pyrjsel.design.extras import extra_names
 from pyrjsel.design.frame import Table, as_frame
 from pyrjsel.design.layout import Layout
+from pyrjsel.design.levels import learner
 from pyrjsel.design.new_rows import DesignRows, compute_extras, compute_response, compute_rows
 from pyrjsel.design.plain import (
     VERSION,
@@ -126,6 +127,7 @@ class Design:
         missing: str = "drop",
         functions: Mapping[str, Function] | None = None,
         events: bool = False,
+        classes: bool = False,
     ) -> tuple["Design", DesignData]:
         """Make a design from a formula and a data frame.
 
@@ -148,6 +150,8 @@ class Design:
         events : bool, default False
             Whether a response of labels with two levels is 1 for the second one, in the order of a
             categorical or sorted, and 0 for the first.
+        classes : bool, default False
+            Whether the response is the position of a label among its levels, in the same order.
 
         Returns
         -------
@@ -198,7 +202,7 @@ class Design:
         check_shadowing(own, needed)
         rows = read_rows(table, needed, extras, missing)
         left, layout, made = build_formula(
-            parsed.response, parsed.factors, parsed.terms, rows, table.index, own, events
+            parsed.response, parsed.factors, parsed.terms, rows, table.index, own, learner(events, classes)
         )
         called = _called(left, layout)
         kept = {name: own[name] for name in called}
@@ -274,6 +278,7 @@ class Design:
         extras: Mapping[str, Any] | None = None,
         missing: str = "drop",
         events: bool = False,
+        classes: bool = False,
     ) -> tuple["Design", DesignData]:
         """Make a design with one term for each column of a matrix or data frame.
 
@@ -285,7 +290,7 @@ class Design:
             The columns, in the order of the terms; those of an array are named x1, x2, ... Columns of text
             and categories become factors with treatment contrasts. A constant column is an error: the
             intercept is always included.
-        extras, missing, events
+        extras, missing, events, classes
             As in :meth:`from_formula`; a str in `extras` is a column of `exog`, which is then not a term.
 
         Returns
@@ -308,7 +313,7 @@ class Design:
         >>> design.column_names, data.X.shape
         (('x1', 'x2'), (3, 2))
         """
-        left, layout, made = build_arrays(endog, exog, extras, missing, events)
+        left, layout, made = build_arrays(endog, exog, extras, missing, learner(events, classes))
         return cls("", layout, left, {}, _extra_columns(extras)), made
 
     def transform(self, new: Any, *, extras: Mapping[str, Any] | None = None) -> DesignRows:

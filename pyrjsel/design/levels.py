@@ -3,14 +3,24 @@
 import ast
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 
 import numpy as np
 import pandas as pd
 
 from pyrjsel._called import called
 from pyrjsel._errors import DataError, FormulaError
-from pyrjsel._typing import IntArray
-from pyrjsel.design.build import Complete, check_finite, needed_columns, read_rows
+from pyrjsel._typing import FloatArray, IntArray
+from pyrjsel.design.build import (
+    Complete,
+    Learner,
+    Response,
+    check_finite,
+    learn_response,
+    make_variables,
+    needed_columns,
+    read_rows,
+)
 from pyrjsel.design.categories import Categories, check_known, level_codes, level_positions, used_levels
 from pyrjsel.design.evaluate import Evaluator
 from pyrjsel.design.frame import Column, Kind, Level, Table, complete
@@ -114,6 +124,23 @@ def learn_levels(
     codes = np.full(n_rows, len(levels), dtype=np.int64)
     codes[rows] = level_codes(value, levels, expression)
     return Factor(given, states, 1, levels), gaps, codes
+
+
+def learn_classes(
+    expression: Expression,
+    columns: Mapping[str, Column],
+    n_rows: int,
+    functions: Mapping[str, Function],
+) -> tuple[Response, FloatArray]:
+    """Return a response of labels with its classes, and their positions, shape (n,)."""
+    left, _, codes = learn_levels(expression, columns, n_rows, functions, "response")
+    variables = make_variables(columns, expression.variables)
+    return Response(left.expression, left.states, variables, left.levels), codes.astype(np.float64)
+
+
+def learner(events: bool, classes: bool) -> Learner:
+    """Return the function that learns the response, of numbers, of events or of classes."""
+    return learn_classes if classes else partial(learn_response, events=events)
 
 
 def find_levels(

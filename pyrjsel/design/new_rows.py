@@ -15,7 +15,8 @@ from pyrjsel.design.categories import Categories
 from pyrjsel.design.evaluate import Evaluator
 from pyrjsel.design.extras import extra_names, read_extra
 from pyrjsel.design.frame import Column, Table, complete
-from pyrjsel.design.layout import Layout, Variable
+from pyrjsel.design.layout import Factor, Layout, Variable
+from pyrjsel.design.levels import find_levels
 from pyrjsel.design.transforms import OutsideKnotsError
 
 Function = Callable[..., object]
@@ -78,12 +79,18 @@ def compute_rows(layout: Layout, table: Table, functions: Mapping[str, Function]
 
 
 def compute_response(response: Response, table: Table, functions: Mapping[str, Function]) -> FloatArray:
-    """Return the response for all rows of a table, shape (n,), NaN where an input is missing."""
+    """Return the response for all rows of a table, shape (n,), NaN where an input is missing.
+
+    Positions among the classes, if it has any.
+    """
     label = response.expression.label
     needed = dict.fromkeys(response.variables, label)
     columns, positions = _complete(response.variables.values(), needed, table)
     y = np.full(len(table), np.nan)
-    if len(positions):
+    if len(positions) and response.levels is not None:
+        left = Factor(response.expression, response.states, 1, response.levels)
+        y[positions] = find_levels(left, columns, len(positions), functions)
+    elif len(positions):
         evaluator = Evaluator(columns, len(positions), functions)
         value = evaluator.apply(response.expression, response.states)
         if isinstance(value, Categories) or value.shape[1] != 1:

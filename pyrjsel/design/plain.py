@@ -80,6 +80,7 @@ def response_to_dict(response: Response) -> dict[str, Any]:
         "code": response.expression.code,
         "transforms": _states_to_list(response.states),
         "variables": [variable_to_dict(variable) for variable in response.variables.values()],
+        **({} if response.levels is None else {"levels": list(response.levels)}),
     }
 
 
@@ -123,7 +124,8 @@ def response_from_dict(state: Mapping[str, Any], functions: tuple[str, ...]) -> 
     expression, states = _expression(state, functions)
     if set(expression.variables) != set(variables):
         raise bad("its response does not use the columns it lists")
-    return Response(expression, states, variables)
+    listed = take(state, "levels", (list, tuple)) if "levels" in state else None
+    return Response(expression, states, variables, _levels(listed, expression))
 
 
 def take(state: object, key: str, kind: type | tuple[type, ...]) -> Any:
@@ -205,15 +207,8 @@ def factor_from_dict(
     if not set(expression.variables) <= set(variables):
         raise bad(f"{expression.label!r} uses a column that it does not list")
     n_columns = take(item, "n_columns", int)
-    listed = take(item, "levels", (list, tuple, type(None)))
-    levels: tuple[Level, ...] | None = None
-    if listed is not None:
-        if not all(isinstance(level, (str, int, float, bool)) for level in listed):
-            raise bad(f"{expression.label!r} has levels that are not text, numbers or booleans")
-        levels = tuple(listed)
-        if len(set(levels)) < max(len(levels), 1) or n_columns != 1:
-            raise bad(f"{expression.label!r} has no levels, or one twice")
-    if n_columns < 1:
+    levels = _levels(take(item, "levels", (list, tuple, type(None))), expression)
+    if n_columns < 1 or (n_columns > 1 and levels is not None):
         raise bad(f"{expression.label!r} has {n_columns} columns")
     factor = Factor(expression, states, n_columns, levels)
     if "level" not in item:
@@ -222,6 +217,18 @@ def factor_from_dict(
     if levels is None or not 0 <= level < len(levels):
         raise bad(f"{expression.label!r} has no level {level}")
     return factor.indicator(level)
+
+
+def _levels(listed: Sequence[Any] | None, expression: Expression) -> tuple[Level, ...] | None:
+    """Return the levels of a factor or a response, if it has any."""
+    if listed is None:
+        return None
+    if not all(isinstance(level, (str, int, float, bool)) for level in listed):
+        raise bad(f"{expression.label!r} has levels that are not text, numbers or booleans")
+    levels = tuple(listed)
+    if len(set(levels)) < max(len(levels), 1):
+        raise bad(f"{expression.label!r} has no levels, or one twice")
+    return levels
 
 
 def _positions(item: Mapping[str, Any], key: str, count: int) -> tuple[int, ...]:

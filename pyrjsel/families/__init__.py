@@ -5,6 +5,7 @@ from pyrjsel.families.family import Family
 from pyrjsel.families.gamma import Gamma
 from pyrjsel.families.gaussian import Gaussian
 from pyrjsel.families.links import Cloglog, Probit
+from pyrjsel.families.multinomial import Multinomial
 from pyrjsel.families.negbin import NegativeBinomial
 from pyrjsel.families.nuisance import NONE, Nuisance, Values
 from pyrjsel.families.poisson import Poisson
@@ -19,6 +20,7 @@ __all__ = [
     "Family",
     "Gamma",
     "Gaussian",
+    "Multinomial",
     "NegativeBinomial",
     "Nuisance",
     "Poisson",

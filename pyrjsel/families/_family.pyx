@@ -26,10 +26,10 @@ cdef class Passes:
         raise TypeError("compiled passes have addresses, and cannot be pickled")
 
 
-cdef Passes passes(shift_t shift, working_t working, bint quadratic=False):
+cdef Passes passes(shift_t shift, working_t working, bint quadratic=False, between_t between=NULL):
     """Return the passes of a family."""
     cdef Passes made = Passes.__new__(Passes)
-    made.shift, made.working, made.quadratic = shift, working, quadratic
+    made.shift, made.working, made.quadratic, made.between = shift, working, quadratic, between
     return made
 
 

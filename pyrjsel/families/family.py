@@ -30,6 +30,8 @@ class Family(ABC):
         Start of the message about separation: what the data do if the likelihood has no maximum.
     events : bool
         Whether responses are events out of trials, and may be labels of two levels.
+    classes : bool
+        Whether responses are labels of classes, as positions among them.
     remedy : str
         End of the message about overdispersion, with a space before it: a model for such responses.
     error_name : str
@@ -48,11 +50,28 @@ class Family(ABC):
     passes: ClassVar[Passes]
     apart: ClassVar[str]
     events: ClassVar[bool] = False
+    classes: ClassVar[bool] = False
     remedy: ClassVar[str] = ""
     error_name: ClassVar[str] = "rmse"
     combines: ClassVar[bool] = True
     scaled: ClassVar[bool] = False
     chunked: ClassVar[bool] = False
+
+    @property
+    def predictors(self) -> int:
+        """Number L of linear predictors of a row. They are stacked in a regression, all rows of one after another."""
+        return 1
+
+    def responses(self, y: FloatArray) -> FloatArray:
+        """Return the response (L, n) of each linear predictor."""
+        return y[None]
+
+    def across(self, y: FloatArray, weights: FloatArray, null: bool) -> FloatArray:
+        """Return the information on linear predictors of a row (L, L) in g-priors, relative to its weight.
+
+        That of the null model, or a typical one without the response.
+        """
+        return np.ones((1, 1))
 
     @property
     def nuisance(self) -> Nuisance:
@@ -147,6 +166,21 @@ class Family(ABC):
             return high
         return float(brentq(score, low, high, xtol=1e-13, rtol=1e-15))
 
+    def null_predictor(self, y: FloatArray, weights: FloatArray, offset: FloatArray | None) -> FloatArray:
+        """Return the linear predictor (n,) of the null model at its maximum."""
+        known = np.zeros(y.size) if offset is None else offset
+        return self.null_intercept(y, weights, offset) + known
+
+    def starts(self, y: FloatArray, offset: FloatArray, weights: FloatArray) -> FloatArray:
+        """Return intercepts (L,) from which mode searches start."""
+        return np.array([self.intercept(y, offset, weights)])
+
+    def information(
+        self, columns: FloatArray, y: FloatArray, eta: FloatArray, weights: FloatArray
+    ) -> FloatArray:
+        """Return the information (D, D) on coefficients of `columns` (D, n) at linear predictor `eta` (n,)."""
+        return np.asarray((columns * (weights * self.curvature(self.mean(eta)))) @ columns.T)
+
     def variance(self, mean: FloatArray) -> FloatArray:
         """Return the variance of a response of weight 1 where the mean is `mean`; for canonical links."""
         return self.curvature(mean)
@@ -181,6 +215,15 @@ class Family(ABC):
 
         0 if the likelihood falls in both directions.
         """
+
+    def recession_rows(self, y: FloatArray, x: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Return rows (m, d) that tell whether the likelihood of columns `x` (n, d) has no maximum.
+
+        It has none if products with some coefficients are at least 0 for the first rows, not 0 for all of them,
+        and 0 for the second ones.
+        """
+        sign = self.recession(y)
+        return (x * sign[:, None])[sign != 0], x[sign == 0]
 
     @abstractmethod
     def strays(self, smallest: float, largest: float) -> bool:

@@ -206,13 +206,12 @@ class Moments:
     sd_included: FloatArray
 
     @classmethod
-    def of_sums(cls, sums: FloatArray, scale: FloatArray, centre: float = 0.0) -> Moments:
+    def of_sums(cls, sums: FloatArray, unit: FloatArray, centre: float = 0.0) -> Moments:
         """Make moments from averages (4 or 6, D + 1) of internal coefficients and the raw-scale intercept.
 
-        Rows are those of :meth:`of`; columns of the design have standard deviations `scale` (D,). The
-        intercept enters minus `centre`, since mean squares far from 0 would lose the spread.
+        Rows are those of :meth:`of`; columns have standard deviations `unit` (D + 1,), the intercept 1. It
+        enters minus `centre`, since mean squares far from 0 would lose the spread.
         """
-        unit = np.concatenate([[1.0], scale])
         powers = np.array([1, 2, 0, 0, 1, 2])[: len(sums)]
         found = cls.of(*(sums / unit ** powers[:, None]))
         for mean in (found.mean, found.mean_included):

@@ -42,7 +42,7 @@ cdef class ModeFinder(ModeSearch):
         if self.d > self.capacity:
             return False
         memset(self.b, 0, self.d * sizeof(double))
-        self.b[0] = self.p.intercept
+        memcpy(self.b, self.p.intercepts, self.p.leading * sizeof(double))
         if start is not None:
             full = start
             for k in range(self.d):
@@ -114,7 +114,7 @@ cdef class ModeFinder(ModeSearch):
                     codes[i] = RANK_DEFICIENT
                     continue
                 memset(self.b, 0, self.d * sizeof(double))
-                self.b[0] = self.p.intercept
+                memcpy(self.b, self.p.intercepts, self.p.leading * sizeof(double))
                 k = common
                 while k > 0 and not stack_valid[k]:
                     k -= 1
@@ -175,7 +175,7 @@ cdef class ModeFinder(ModeSearch):
             that mean (differences of neighbouring strata).
         moments : ndarray (3, d)
             Weighted first and second moments of the model's coefficients, and probabilities that they are
-            positive; the intercept is on the design's own scale.
+            positive; intercepts are on the design's own scale.
         samples : None or tuple of ndarrays (2 P, d) and (2 P,)
             Draws, all on the internal scale, and weights, of which the largest is 1.
         """
@@ -362,7 +362,7 @@ cdef class ModeFinder(ModeSearch):
 
     cdef _summary(self, double[:, ::1] b, double[::1] w, bint draws):
         """Integral, its variance and moments from draws and their log weights, which become weights."""
-        cdef int d = self.d, k, i, count = w.shape[0] // 2
+        cdef int d = self.d, lead = self.p.leading, k, l, i, count = w.shape[0] // 2
         cdef Py_ssize_t s
         cdef double value, top = -INFINITY, total = 0.0, pair, previous_pair, square = 0.0
         moments = np.zeros((3, d))
@@ -373,12 +373,14 @@ cdef class ModeFinder(ModeSearch):
             for s in range(2 * count):
                 w[s] = exp(w[s] - top)
                 total += w[s]
-                value = b[s, 0]
-                for k in range(1, d):
-                    value -= self.raw_shift[self.cols[k]] * b[s, k]
                 for k in range(d):
-                    if k:
-                        value = b[s, k]
+                    value = b[s, k]
+                    if k < lead:
+                        # Terms have whole groups of columns, one for each intercept.
+                        l = lead + k
+                        while l < d:
+                            value -= self.raw_shift[self.cols[l]] * b[s, l]
+                            l += lead
                     mom[0, k] += w[s] * value
                     mom[1, k] += w[s] * value * value
                     mom[2, k] += w[s] * (value > 0)
@@ -402,7 +404,7 @@ cdef class ModeFinder(ModeSearch):
     @property
     def node_shrinkage(self):
         """Shrinkage factors g / (1 + g) at these nodes."""
-        cdef int k, m = self.d - 1
+        cdef int k, m = self.d - self.p.leading
         return np.array([1.0 / (1.0 + exp(-log_g_of(self.p, m, self.node[k]))) for k in range(self.n_nodes)])
 
     def visit(self, int k):
@@ -413,7 +415,7 @@ cdef class ModeFinder(ModeSearch):
 
     @property
     def columns(self):
-        """Columns of the last model, intercept first; shape (d,)."""
+        """Columns of the last model, intercepts first; shape (d,)."""
         cdef int k
         return np.array([self.cols[k] for k in range(self.d)], dtype=np.intp)
 

@@ -10,10 +10,10 @@ Modes are found at a few nodes; values, modes and Hessians at the others follow 
 the log-likelihood to second order, in O(d^3).
 
 If the g-prior has the information S in the model's own maximum b^, the one expansion there defines the
-marginal likelihood [Li and Clyde 2018]: with Q = b^'S b^ without the intercept, J the sum of the weights and
-m coefficients,
+marginal likelihood [Li and Clyde 2018]: with Q = b^'S b^ without intercepts, J the information on the L
+intercepts alone (one: the sum of the weights) and m coefficients,
 
-    log m = log L(b^) + (log 2 pi - log J) / 2 + log integral of (1 + g)^(-m/2) e^(-Q / (2 (1 + g))) p(g) dg.
+    log m = log L(b^) + (L log 2 pi - log det J) / 2 + log integral of (1 + g)^(-m/2) e^(-Q / (2 (1 + g))) p(g) dg.
 """
 
 from libc.math cimport INFINITY, exp, fabs, isfinite, log, log1p, sqrt
@@ -22,10 +22,10 @@ from libc.string cimport memcpy
 import numpy as np
 
 from pyrjsel._core._linalg cimport cholesky, log_det_factor, solve_lower, solve_lower_t
-from pyrjsel._core._vecmath cimport GRAM_ROWS, dot
 from pyrjsel.selection.regression._problem cimport (
-    AT_MODES, G_NODES, G_PER_UNIT, KNOWN_G, PENALTY, UNKNOWN_G, Problem, add_precision, information,
-    linear_predictor, prior_dimension, prior_exponent, prior_factor, prior_log_det, problem_t, score,
+    AT_MODES, G_NODES, G_PER_UNIT, KNOWN_G, PENALTY, UNKNOWN_G, Problem, add_precision, gram_scratch,
+    information, linear_predictor, prior_dimension, prior_exponent, prior_factor, prior_log_det, problem_t,
+    product, score,
 )
 
 cdef double LOG_2PI = 1.8378770664093454836
@@ -84,7 +84,7 @@ cdef class ModeSearch:
     max_columns : int
         Largest number of columns of a model, including the intercept.
     raw_shift : float64 array (D + 1,)
-        The intercept on the design's own scale is ``b[0] - raw_shift @ b``.
+        Intercepts on the design's own scale are ``b[l] - raw_shift[l::L] @ b[l::L]``, with L of them.
     """
 
     def __init__(self, Problem problem not None, int max_columns,
@@ -92,7 +92,7 @@ cdef class ModeSearch:
         cdef int n = problem.c.n, k = min(max_columns, problem.c.n_columns)
         cdef double[::1] small = np.zeros(4 * k + k * k)
         cdef double[::1] rows = np.zeros(4 * n)
-        cdef double[::1] chunk = np.zeros(2 * GRAM_ROWS * k)
+        cdef double[::1] chunk = np.zeros(gram_scratch(&problem.c, k))
         cdef double[::1] table = np.zeros(<Py_ssize_t> n * k)
         cdef int[::1] cols = np.zeros(problem.c.n_columns, dtype=np.intc)
         if raw_shift.shape[0] != problem.c.n_columns:
@@ -170,8 +170,7 @@ cdef class ModeSearch:
                     scale = self.h[k + <Py_ssize_t> k * d]
                     self.h[k + <Py_ssize_t> k * d] = scale * (1.0 + 1e-8) + 1e-12
                 for k in range(d):
-                    self.gradient[k] = dot(p.n, p.columns + <Py_ssize_t> self.cols[k] * p.n,
-                                           self.residual)
+                    self.gradient[k] = product(p, self.cols[k], self.residual)
             info = cholesky(d, self.h, d)
             if info != 0:
                 return NOT_CONVERGED
@@ -274,7 +273,7 @@ cdef class ModeSearch:
         The mode is that given the known, the best or the most probable g.
         """
         cdef const problem_t* p = self.p
-        cdef int d = self.d, m = d - 1, info
+        cdef int d = self.d, m = d - p.leading, info
         cdef double form, log_g
         self.log_marginal = -INFINITY
         info = self.expand_at_maximum()
@@ -329,12 +328,12 @@ cdef class ModeSearch:
         self.n_expansions = 1
         if cholesky(d, self.h, d) != 0:
             return NO_MAXIMUM
-        # The factor without the intercept, which comes first, is that of S.
-        self.log_det_prior = log_det_factor(d, self.h, d) - 2.0 * log(self.h[0])
-        for k in range(1, d):
+        # The factor without intercepts, which come first, is that of S.
+        self.log_det_prior = log_det_factor(d, self.h, d) - log_det_factor(p.leading, self.h, d)
+        for k in range(p.leading, d):
             for l in range(k, d):
                 value = 0.0
-                for i in range(1, k + 1):
+                for i in range(p.leading, k + 1):
                     value += self.h[l + <Py_ssize_t> i * d] * self.h[k + <Py_ssize_t> i * d]
                 self.observed[<Py_ssize_t> self.cols[k] * p.n_columns + self.cols[l]] = value
                 self.observed[<Py_ssize_t> self.cols[l] * p.n_columns + self.cols[k]] = value
@@ -342,16 +341,16 @@ cdef class ModeSearch:
 
     cdef double in_closed_form(self, int at, double form) noexcept nogil:
         """Log mass of a node of log g, up to a constant."""
-        cdef int m = self.d - 1
+        cdef int m = self.d - self.p.leading
         cdef double left = log1p(exp(log_g_of(self.p, m, at)))
         return log_prior_g(self.p, m, at) - 0.5 * m * left - 0.5 * form * exp(-left)
 
     cdef double sum_in_closed_form(self, double form) noexcept nogil:
         """Sum over all nodes of log g at one expansion; keeps those that matter, and goes to the largest."""
         cdef const problem_t* p = self.p
-        cdef int d = self.d, m = d - 1, at, step, best = 0
+        cdef int d = self.d, m = d - p.leading, at, step, best = 0
         cdef double value, first, top = -INFINITY, total = 0.0
-        first = self.log_posterior + 0.5 * LOG_2PI - log(self.h[0])
+        first = self.log_posterior + 0.5 * p.leading * LOG_2PI - 0.5 * log_det_factor(p.leading, self.h, d)
         self.stride = G_PER_UNIT // 4
         while self.stride > 1 and self.stride > 0.5 * G_PER_UNIT * STEPS * sqrt(2.0 / (m + p.g_columns)):
             self.stride //= 2
@@ -439,7 +438,8 @@ cdef class ModeSearch:
         if self.expand(p.typical_g) != CONVERGED:
             return NOT_CONVERGED
         # prior_exponent is -Q / 2 times the scale.
-        rate = exp((log_det_factor(d, self.h, d) - 2.0 * log(self.h[0]) - self.log_det_prior) / m)
+        rate = exp((log_det_factor(d, self.h, d) - log_det_factor(p.leading, self.h, d)
+                    - self.log_det_prior) / m)
         fit = -2.0 * prior_exponent(p, d, self.cols, self.b) / self.own.scale * rate * rate
         rate = max(rate - self.own.scale, 1e-12 * rate)
         at = 0

@@ -205,11 +205,11 @@ class _Stage:
         return float(np.sum((weights[::2] - weights[1::2]) ** 2) / weights.sum() ** 2)
 
     def part(self, pairs: slice, shift: FloatArray) -> "_Stage":
-        """Return some of the pairs; `shift` (d,) converts the intercept to that of raw columns."""
+        """Return some of the pairs; `shift` (d, L) converts intercepts to those of raw columns."""
         rows = slice(2 * pairs.start, 2 * pairs.stop)
         points, weights = self.points[rows], self.weights[rows]
         raw = points.copy()
-        raw[:, 0] -= points @ shift
+        raw[:, : shift.shape[1]] -= points @ shift
         share = weights / weights.sum()
         return _Stage(
             self.log_ratio + float(np.log(weights.mean() / self.weights.mean())),
@@ -362,8 +362,9 @@ class MarginalLikelihood:
 
     @property
     def _shift(self) -> FloatArray:
-        """The shift of the intercept by each coordinate of the last model."""
-        return np.append(self.regression.raw_shift[self.finder.columns], np.zeros(len(self.nuisance)))
+        """The shifts of intercepts by each coordinate of the last model, (coordinates, L)."""
+        shifts = self.regression.shifts(self.finder.columns)
+        return np.vstack([shifts, np.zeros((len(self.nuisance), shifts.shape[1]))])
 
     def __getstate__(self) -> dict[str, object]:
         state = self.__dict__.copy()
@@ -470,7 +471,7 @@ class MarginalLikelihood:
         self, gamma: ByteArray, pairs: int, rng: np.random.Generator, *, halves: bool = False
     ) -> "_Stage":
         """Return draws from the proposal at the mode, stratified as a whole or in two halves."""
-        d = 1 + int(gamma @ np.diff(self.regression.term_start)) + len(self.nuisance)
+        d = int(self.regression.leading + gamma @ np.diff(self.regression.term_start)) + len(self.nuisance)
         first = pairs // 4 * 2 if halves else 0
         radius = np.concatenate([radii(d, size, PROPOSAL_DF, rng) for size in (first, pairs - first)])
         direction, uniform = rng.standard_normal((pairs, d)), None
@@ -575,7 +576,7 @@ class MarginalLikelihood:
         finder, size = self.finder, self.finder.at.size
         half = solve_triangular(finder.factor, np.eye(size), lower=True)
         to_raw = np.eye(size)
-        to_raw[0] -= self._shift
+        to_raw[: self.regression.leading] -= self._shift.T
         mean = to_raw @ finder.at
         return np.stack([mean, np.sum((half @ to_raw.T) ** 2, axis=0)])[:, : finder.columns.size]
 
@@ -662,7 +663,7 @@ class Surrogate:
     the second derivative,
 
         log-likelihood(b) = const + c'b - b'H b / 2 + O(|eta - eta*|**3),
-        H = X'WX,  c = X'(r + W (eta* - offset)).
+        H = X'WX,  c = X'r + H b*.
 
     With a prior exp(-b'K b / 2 + shift'b), the marginal likelihood of every model is then that of a gaussian
     model with known variance: a function of H + K and c + shift on the columns of the model, which a chain
@@ -688,14 +689,13 @@ class Surrogate:
         columns, prior, family = regression.columns, regression.prior, regression.family
         w = np.ones(regression.y.size) if regression.weights is None else regression.weights
         linear = self.at @ columns
-        mean = family.mean(regression.offset + linear)
-        curvature = w * family.curvature(mean)
-        information = (columns * curvature) @ columns.T
+        eta = regression.offset + linear
+        information = family.information(columns, regression.y, eta, w)
         if prior.mixture is not None:
-            prior = prior.given(self._log_g(prior, np.diag(information)))
+            prior = prior.given(self._log_g(prior, np.diag(information), regression.leading))
         precision = np.ascontiguousarray(prior.precision)
         gram = FullGram(np.ascontiguousarray(information + precision))
-        cross = columns @ (w * family.score(regression.y, mean) + curvature * linear) + prior.shift
+        cross = columns @ (w * family.score(regression.y, family.mean(eta))) + information @ self.at + prior.shift
         # For independent coefficients, log det of the precision is a sum.
         known = prior.log_weights is not None
         return [
@@ -708,17 +708,17 @@ class Surrogate:
                 rank_tol=prior.rank_tol,
                 log_weights=prior.log_weights,
                 prior=None if known else FullGram(precision),
-                flat=0 if known else int(prior.flat),
+                flat=regression.leading if prior.flat and not known else 0,
             )
             for _ in range(count)
         ]
 
-    def _log_g(self, prior: CompiledPrior, information: FloatArray) -> float:
+    def _log_g(self, prior: CompiledPrior, information: FloatArray, leading: int) -> float:
         """Return the log g of a mixture for which its known value stands in the surrogate.
 
         The most probable g given the coefficients of the expansion point that differ from 0, at least 1.
         """
-        far = np.flatnonzero(self.at[1:] ** 2 * information[1:] > 1.0) + 1
+        far = np.flatnonzero(self.at[leading:] ** 2 * information[leading:] > 1.0) + leading
         if far.size == 0:
             return prior.typical_log_g
         form = float(self.at[far] @ prior.precision[np.ix_(far, far)] @ self.at[far])

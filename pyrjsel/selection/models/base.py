@@ -66,6 +66,8 @@ class Selection(OverSpace):
     # Coefficient priors supported by the family, and the default.
     _coef_priors: ClassVar[tuple[type[CoefficientPrior], ...]] = GENERALISED
     _default_prior: ClassVar[Any]
+    # Class of the results.
+    _results: ClassVar[type[SelectionResults]] = SelectionResults
     # Description of the response for the summary if the training data are missing.
     _facts: list[tuple[str, str]] | None = None
 
@@ -104,6 +106,7 @@ class Selection(OverSpace):
             extras=extras,
             missing=missing,
             events=self._family.events,
+            classes=self._family.classes,
         )
         names = [term.name for term in design.terms]
         known: Iterable[Hashable] = exog.columns if isinstance(exog, pd.DataFrame) else names
@@ -190,6 +193,7 @@ class Selection(OverSpace):
             missing=missing,
             functions=functions,
             events=cls._family.events,
+            classes=cls._family.classes,
         )
         return cls._from_parts(design, rows, replace(choices, known=tuple(data)))
 
@@ -252,6 +256,7 @@ class Selection(OverSpace):
         """Make a model without its training data."""
         model = cls.__new__(cls)
         model.design, model.data, model._facts = design, rows, facts
+        model._family = cls._family_of(design, choices)
         model._constrain(choices, n_observations)
         model.dependent, model.regression = dependent, regression
         return model
@@ -276,8 +281,13 @@ class Selection(OverSpace):
     def _by_column(self, prior: CoefficientPrior) -> CoefficientPrior:
         return prior.by_column([(term.name, term.columns) for term in self.design.terms])
 
+    @classmethod
+    def _family_of(cls, design: Design, choices: Choices) -> Family:
+        """Return the family of a model with this design."""
+        return cls._family if choices.family is None else choices.family
+
     def _build(self, design: Design, data: DesignData | SummedRows, choices: Choices) -> None:
-        self.design, self.data = design, data
+        self.design, self.data, self._family = design, data, self._family_of(design, choices)
         check_right_side(design)
         self._check_rows()
         self._constrain(choices, self._n_observations())
@@ -301,8 +311,6 @@ class Selection(OverSpace):
 
     def _constrain(self, choices: Choices, n_observations: float) -> None:
         """Set the priors and the model space; `n_observations` is the n of the priors."""
-        if choices.family is not None:
-            self._family = choices.family
         self.coef_prior = self._known_prior(choices.coef_prior)
         self.model_prior = BetaBinomial(1, 1) if choices.model_prior is None else choices.model_prior
         costs = named_costs(choices.costs, choices.known)
@@ -479,7 +487,7 @@ class Selection(OverSpace):
         )
         posterior, settings = run(self, found, settings, chosen)
         warn_of(posterior)
-        return SelectionResults(self, posterior, settings.finished(posterior.asked), options=chosen)
+        return self._results(self, posterior, settings.finished(posterior.asked), options=chosen)
 
     def sensitivity(
         self,

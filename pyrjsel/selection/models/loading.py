@@ -27,6 +27,7 @@ from pyrjsel.selection.comparable import rows_of
 from pyrjsel.selection.models.base import Selection
 from pyrjsel.selection.models.linear import LinearSelection
 from pyrjsel.selection.models.registry import CLASSES
+from pyrjsel.selection.regression.columns import starts_of
 from pyrjsel.selection.models.without_data import AbsentRegression, KnownModels, RankRule
 from pyrjsel.selection.posterior import Audit, Draws, Moments, Posterior
 from pyrjsel.selection.priors.registry import COEF_PRIORS
@@ -109,16 +110,16 @@ def _without_rows(
     dependent = tuple(content.sequence("dependent"))
     if not {*dependent} <= {term.name for term in design.terms}:
         raise content.wrong("dependent", "terms of the model")
-    sizes = [len(term.columns) for term in design.terms]
-    columns, width = content.part("regression"), sum(sizes)
+    sizes, family = [len(term.columns) for term in design.terms], kind._family_of(design, choices)
+    columns, width = content.part("regression"), sum(sizes) * family.predictors
     scale = columns.array("scale", float, (width,), finite=True)
     if (scale <= 0).any():
         raise columns.wrong("scale", "positive")
     regression = AbsentRegression(
         columns.array("mean", float, (width,), finite=True),
         scale,
-        np.concatenate([[1], 1 + np.cumsum(sizes)]).astype(np.intc),
-        kind._family if choices.family is None else choices.family,
+        starts_of(sizes, family.predictors),
+        family,
         RankRule(columns.number("rank_tol")),
         _log_constant(columns, kind, design),
         chunked=content.part("posterior").text("sampler") == ChunksSampler.name,
@@ -179,7 +180,7 @@ def _results(content: Content, model: Selection) -> SelectionResults:
         _prior_sizes(content, model, posterior),
         _single(content.part("models"), model, posterior),
     )
-    return SelectionResults(model, posterior, settings, options, known)
+    return model._results(model, posterior, settings, options, known)
 
 
 def _median(content: Content, model: Selection, posterior: Posterior) -> tuple[ByteArray, str | None]:

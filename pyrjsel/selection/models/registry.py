@@ -7,6 +7,7 @@ from pyrjsel.selection.models.binary import CloglogSelection, ProbitSelection
 from pyrjsel.selection.models.gamma import GammaSelection
 from pyrjsel.selection.models.glm import LogitSelection, PoissonSelection
 from pyrjsel.selection.models.linear import LinearSelection
+from pyrjsel.selection.models.multinomial import MultinomialSelection
 from pyrjsel.selection.models.negbin import NegbinSelection
 
 # By short name.
@@ -18,6 +19,7 @@ MODELS: Mapping[str, type[Selection]] = {
     "poisson": PoissonSelection,
     "negbin": NegbinSelection,
     "gamma": GammaSelection,
+    "multinomial": MultinomialSelection,
 }
 # By class name, as in files.
 CLASSES: Mapping[str, type[Selection]] = {model.__name__: model for model in MODELS.values()}

@@ -94,6 +94,8 @@ class CompiledPrior:
 
     Attributes
     ----------
+    joint : bool
+        Whether the intercept is a column of a g-prior.
     mixture : DistributionOfG or None
         The prior on g.
     total_weight : float
@@ -110,6 +112,7 @@ class CompiledPrior:
     flat: bool
     rank_tol: float
     log_weights: FloatArray | None = None
+    joint: bool = False
     mixture: DistributionOfG | None = None
     total_weight: float = 1.0
     rule: Rule | None = None
@@ -134,6 +137,20 @@ class CompiledPrior:
             penalty=factor * self.penalty,
             log_weights=logs,
         )
+
+    def stacked(self, across: FloatArray) -> "CompiledPrior":
+        """Return the prior of coefficients of L linear predictors, with information `across` (L, L) them.
+
+        Independent coefficients are so across linear predictors too, as is an intercept with a prior of its own.
+        """
+        lead = len(across)
+        independent = self.log_weights is not None
+        precision = np.kron(self.precision, np.eye(lead) if independent else across)
+        if not self.joint:
+            precision[:lead, :lead] = self.precision[0, 0] * np.eye(lead)
+        shift, penalty = np.repeat(self.shift, lead), np.repeat(self.penalty, lead)
+        logs = None if self.log_weights is None else np.repeat(self.log_weights, lead)
+        return replace(self, precision=precision, shift=shift, penalty=penalty, log_weights=logs)
 
     def logpdf(self, b: FloatArray, columns: np.ndarray) -> float:
         """Return the log density of coefficients `b` (d,) of `columns` (d,), intercept (0) first."""

@@ -201,7 +201,14 @@ class GPrior(CoefficientPrior):
         rule = Rule.KNOWN_G if self.information == "observed" else None
         flat = intercept == "flat"
         return CompiledPrior(
-            precision, shift, penalty, flat, RANK_TOL, rule=rule, rule_value=float(np.log(g))
+            precision,
+            shift,
+            penalty,
+            flat,
+            RANK_TOL,
+            joint=intercept == "joint",
+            rule=rule,
+            rule_value=float(np.log(g)),
         )
 
     def _compile_gaussian(self, scale: FloatArray, n: int) -> GaussianPrior:

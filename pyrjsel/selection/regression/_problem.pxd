@@ -1,12 +1,14 @@
 # A regression problem as raw arrays, with the computations that samplers share.
 #
-# Columns are standardised; the first is the constant of the intercept. All coefficient priors have the same
-# form: with K = precision restricted to the model's columns,     log f(b) = (log det K - d log 2 pi - b'K b)
-# / 2 + shift'b - sum(penalty) / 2, where a flat intercept (precision 0) is excluded from d and from the
+# Columns are standardised; the leading ones are the constants of intercepts, one for each linear predictor of
+# an observation. With L of them, column k belongs to the linear predictor of intercept k modulo L, whose n / L
+# rows follow those of the ones before it; the column is zero in all others, and term_start are multiples of L. All
+# coefficient priors have the same form: with K = precision restricted to the model's columns,     log f(b) = (log det K - d log 2 pi - b'K b)
+# / 2 + shift'b - sum(penalty) / 2, where flat intercepts (precision 0) are excluded from d and from the
 # determinant. Loops that draw scale parameters multiply K, shift and penalty by `scale`, and use densities of
 # coefficients in a given unit.
 
-from pyrjsel.families._family cimport shift_t, working_t
+from pyrjsel.families._family cimport between_t, shift_t, working_t
 
 
 cdef enum:
@@ -25,12 +27,14 @@ cdef enum:
 
 cdef struct problem_t:
     int n
-    int n_columns                # with the intercept
+    int n_columns                # with the intercepts
+    int leading                  # number of intercepts, in every model
     int n_terms
     shift_t shifted              # passes of the family over the observations
     working_t working
+    between_t between            # NULL with one linear predictor of an observation
     bint quadratic               # the log-likelihood is quadratic in the linear predictor
-    bint flat                    # the intercept has a flat prior
+    int flat                     # number of leading columns with a flat prior: all intercepts, or 0
     double rank_tol              # smallest proportion of a column's precision that others may leave
     const double* columns        # (n_columns, n), one column after the other
     const double* wy
@@ -39,7 +43,7 @@ cdef struct problem_t:
     const double* precision      # (n_columns, n_columns)
     const double* shift          # (n_columns)
     const double* log_weights    # (n_columns): log det K is their sum; NULL if K must be factored
-    double intercept             # start of mode searches
+    const double* intercepts     # (leading): start of mode searches
     const double* penalty        # (n_columns)
     const int* term_start        # (n_terms + 1): columns of term j
     const double* log_prior_g    # (1 or n_columns, G_NODES): log density of t at the grid; NULL if g is known
@@ -60,9 +64,11 @@ cdef class Problem:
 cdef int model_columns(const problem_t* p, const unsigned char* gamma, int* cols) noexcept nogil
 cdef void linear_predictor(const problem_t* p, int d, const int* cols, const double* b,
                            double* eta) noexcept nogil
+cdef Py_ssize_t gram_scratch(const problem_t* p, int d) noexcept nogil
 cdef void information(const problem_t* p, int d, const int* cols, const double* weight,
                       double* scratch, double* out) noexcept nogil
 cdef void add_precision(const problem_t* p, int d, const int* cols, double* h) noexcept nogil
+cdef double product(const problem_t* p, int column, const double* residual) noexcept nogil
 cdef void score(const problem_t* p, int d, const int* cols, const double* b, const double* residual,
                 double* out) noexcept nogil
 cdef double prior_exponent(const problem_t* p, int d, const int* cols, const double* b) noexcept nogil

@@ -6,7 +6,7 @@ from libc.string cimport memcpy
 import numpy as np
 
 from pyrjsel._core._linalg cimport cholesky, solve_lower
-from pyrjsel._core._vecmath cimport axpy, dot, weighted_gram
+from pyrjsel._core._vecmath cimport GRAM_ROWS, axpy, dot, dot3, weighted_gram
 from pyrjsel.families._family cimport Passes
 
 
@@ -29,7 +29,7 @@ cdef class Problem:
     Parameters
     ----------
     columns : float64 array (D + 1, n)
-        The constant of the intercept and the standardised design columns.
+        The constants of the intercepts and the standardised design columns.
     wy, offset : float64 arrays (n,)
         Weight times response, and offset of the linear predictor.
     w : float64 array (n,) or longer, or None
@@ -42,9 +42,10 @@ cdef class Problem:
         Contribution of each column to the log determinant of the precision; None if it must be factored.
     family : Passes
     flat : bool
+        Whether intercepts have flat priors.
     rank_tol : float
-    intercept : float
-        Start of mode searches.
+    intercepts : float64 array
+        Start of mode searches: one for each column before the first term.
     log_prior_g, log_g : float64 arrays (1 or D + 1, G_NODES) or None
         Log prior density of t at the nodes of the grid, and log g, under a mixture of g-priors; if it depends
         on the number of columns, one row for each.
@@ -59,26 +60,30 @@ cdef class Problem:
     def __init__(self, *, const double[:, ::1] columns, const double[::1] wy, const double[::1] w,
                  const double[::1] offset, const int[::1] term_start, const double[:, ::1] precision,
                  const double[::1] shift, const double[::1] penalty, Passes family not None, bint flat,
-                 double rank_tol, const double[::1] log_weights=None, double intercept=0.0,
+                 double rank_tol, const double[::1] intercepts, const double[::1] log_weights=None,
                  const double[:, ::1] log_prior_g=None, const double[:, ::1] log_g=None,
                  double g_columns=0.0, double typical_g=0.0, int rule=AT_MODES, double rule_value=0.0):
         cdef Py_ssize_t n = columns.shape[1], m = columns.shape[0]
         if n == 0 or m == 0 or wy.shape[0] != n or offset.shape[0] != n or precision.shape[0] != m \
                 or precision.shape[1] != m or shift.shape[0] != m or penalty.shape[0] != m \
-                or term_start[term_start.shape[0] - 1] != m or (w is not None and w.shape[0] < n) \
+                or term_start[term_start.shape[0] - 1] != m or term_start[0] < 1 \
+                or (family.between == NULL) != (term_start[0] == 1) or n % term_start[0] \
+                or intercepts.shape[0] != term_start[0] or (w is not None and w.shape[0] < n) \
                 or (log_weights is not None and log_weights.shape[0] != m) \
                 or (log_prior_g is not None and (
                     log_g is None or log_prior_g.shape[0] not in (1, m) or log_prior_g.shape[1] != G_NODES
                     or log_g.shape[0] != log_prior_g.shape[0] or log_g.shape[1] != G_NODES)):
             raise ValueError("the arrays of a problem do not fit together")
         self.arrays = (columns, wy, w, offset, term_start, precision, shift, penalty, log_weights,
-                       log_prior_g, log_g)
+                       log_prior_g, log_g, intercepts)
         self.c.n = n
         self.c.n_columns = m
         self.c.n_terms = term_start.shape[0] - 1
         self.c.shifted, self.c.working, self.c.quadratic = family.shift, family.working, family.quadratic
-        self.c.flat = flat
-        self.c.intercept = intercept
+        self.c.between = family.between
+        self.c.leading = term_start[0]
+        self.c.flat = self.c.leading if flat else 0
+        self.c.intercepts = &intercepts[0]
         self.c.log_weights = &log_weights[0] if log_weights is not None else NULL
         self.c.rank_tol = rank_tol
         self.c.columns = &columns[0, 0]
@@ -101,9 +106,10 @@ cdef class Problem:
 
 
 cdef int model_columns(const problem_t* p, const unsigned char* gamma, int* cols) noexcept nogil:
-    """Write the columns of a model, intercept first, terms in order; return their number."""
-    cdef int d = 1, j, k
-    cols[0] = 0
+    """Write the columns of a model, intercepts first, terms in order; return their number."""
+    cdef int d = p.leading, j, k
+    for k in range(d):
+        cols[k] = k
     for j in range(p.n_terms):
         if gamma[j]:
             for k in range(p.term_start[j], p.term_start[j + 1]):
@@ -116,15 +122,64 @@ cdef void linear_predictor(const problem_t* p, int d, const int* cols, const dou
                            double* eta) noexcept nogil:
     """eta := offset + X b."""
     cdef int k
+    cdef Py_ssize_t n = p.n // p.leading, first
     memcpy(eta, p.offset, p.n * sizeof(double))
     for k in range(d):
-        axpy(p.n, b[k], p.columns + <Py_ssize_t> cols[k] * p.n, eta)
+        first = (cols[k] % p.leading) * n
+        axpy(n, b[k], p.columns + <Py_ssize_t> cols[k] * p.n + first, eta + first)
 
 
 cdef void information(const problem_t* p, int d, const int* cols, const double* weight,
                       double* scratch, double* out) noexcept nogil:
-    """out := X' diag(weight) X, (d, d), lower triangle; scratch holds 2 d GRAM_ROWS numbers."""
-    weighted_gram(p.n, d, p.columns, cols, weight, scratch, out, d)
+    """out := minus the Hessian of the log-likelihood, (d, d), lower triangle.
+
+    That is X' diag(weight) X for one linear predictor of an observation. `scratch` has the size of
+    :func:`gram_scratch`.
+    """
+    if p.between == NULL:
+        weighted_gram(p.n, d, p.columns, cols, weight, scratch, out, d)
+    else:
+        information_between(p, d, cols, weight, scratch, out)
+
+
+cdef void information_between(const problem_t* p, int d, const int* cols, const double* weight,
+                              double* scratch, double* out) noexcept nogil:
+    """The same for L linear predictors, by blocks.
+
+    Each of the d / L columns of the design occurs L times, with its values in the rows of one linear predictor
+    and zeros in the others: products are of the columns of the first.
+    """
+    cdef int lead = p.leading, m = d // lead, a, b, k, l
+    cdef Py_ssize_t n = p.n // lead
+    cdef double* own = scratch
+    cdef double* gram = own + n
+    cdef double* rest = gram + <Py_ssize_t> m * m
+    cdef int* first = <int*> (rest + 2 * <Py_ssize_t> GRAM_ROWS * m)
+    cdef double value
+    for k in range(m):
+        # In units of n numbers.
+        first[k] = cols[k * lead] * lead
+    for a in range(lead):
+        for b in range(a, lead):
+            p.between(n, weight + a * n, weight + b * n, p.w, own)
+            if m == 1:
+                gram[0] = dot3(n, p.columns + first[0] * n, p.columns + first[0] * n, own)
+            else:
+                weighted_gram(n, m, p.columns, first, own, rest, gram, m)
+            for k in range(m):
+                for l in range(k, m):
+                    value = gram[l + <Py_ssize_t> k * m]
+                    out[l * lead + b + <Py_ssize_t> (k * lead + a) * d] = value
+                    if l > k:
+                        out[l * lead + a + <Py_ssize_t> (k * lead + b) * d] = value
+
+
+cdef Py_ssize_t gram_scratch(const problem_t* p, int d) noexcept nogil:
+    """Size of the scratch space for the information about d columns."""
+    cdef Py_ssize_t m = d // p.leading
+    if p.between == NULL:
+        return 2 * <Py_ssize_t> GRAM_ROWS * d
+    return p.n // p.leading + m * m + 2 * GRAM_ROWS * m + m
 
 
 cdef void add_precision(const problem_t* p, int d, const int* cols, double* h) noexcept nogil:
@@ -134,6 +189,12 @@ cdef void add_precision(const problem_t* p, int d, const int* cols, double* h) n
         for l in range(k, d):
             h[l + <Py_ssize_t> k * d] += (
                 p.scale * p.precision[cols[k] * <Py_ssize_t> p.n_columns + cols[l]])
+
+
+cdef double product(const problem_t* p, int column, const double* residual) noexcept nogil:
+    """Dot product of a column, which is zero outside the rows of its linear predictor, with residuals."""
+    cdef Py_ssize_t n = p.n // p.leading, first = (column % p.leading) * n
+    return dot(n, p.columns + <Py_ssize_t> column * p.n + first, residual + first)
 
 
 cdef void score(const problem_t* p, int d, const int* cols, const double* b, const double* residual,
@@ -147,7 +208,7 @@ cdef void score(const problem_t* p, int d, const int* cols, const double* b, con
         row = p.precision + <Py_ssize_t> cols[k] * p.n_columns
         for l in range(d):
             value -= row[cols[l]] * b[l]
-        out[k] = dot(p.n, p.columns + <Py_ssize_t> cols[k] * p.n, residual) + p.scale * value
+        out[k] = product(p, cols[k], residual) + p.scale * value
 
 
 cdef double prior_exponent(const problem_t* p, int d, const int* cols, const double* b) noexcept nogil:
@@ -166,18 +227,18 @@ cdef double prior_exponent(const problem_t* p, int d, const int* cols, const dou
 
 cdef int prior_dimension(const problem_t* p, int d) noexcept nogil:
     """Number of columns with a proper prior."""
-    return d - 1 if p.flat else d
+    return d - p.flat
 
 
 cdef int prior_factor(const problem_t* p, int d, const int* cols, double* factor, int ld,
                       double* slack) noexcept nogil:
-    """Cholesky factor of the unscaled precision of the columns, without a flat intercept.
+    """Cholesky factor of the unscaled precision of the columns, without flat intercepts.
 
     Non-zero if the columns are linearly dependent under a g-prior: if the others leave at most rank_tol of
     the precision of a column. `slack` is a lower bound of the smallest proportion left of a column, exact
     below 1e-6; 1 if no model can be dependent. Overwrites the upper triangle too.
     """
-    cdef int first = 1 if p.flat else 0, m = d - first, k, l, info
+    cdef int first = p.flat, m = d - first, k, l, info
     cdef double pivot
     slack[0] = 1.0
     if p.log_weights != NULL:
@@ -225,7 +286,7 @@ cdef double least_share(const problem_t* p, int m, const int* cols, double* fact
 cdef double prior_log_det(const problem_t* p, int d, const int* cols, const double* factor,
                           int ld) noexcept nogil:
     """log det of the unscaled precision of the columns, from its factor if there is one."""
-    cdef int k, first = 1 if p.flat else 0
+    cdef int k, first = p.flat
     cdef double total = 0.0
     if p.log_weights != NULL:
         for k in range(first, d):

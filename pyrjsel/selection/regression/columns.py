@@ -23,12 +23,15 @@ from pyrjsel.selection.priors.gaussian import RANK_TOL
 
 
 class TermColumns:
-    """Standardised columns, each of a term; column 0 is the intercept.
+    """Standardised columns, each of a term; the leading ones are the constants of intercepts.
+
+    With L linear predictors of an observation, there are L intercepts, and each column of the design occurs L
+    times in a row: column k belongs to the linear predictor of intercept k modulo L. L is 1 for most families.
 
     Attributes
     ----------
     mean, scale : ndarray (D,)
-        Means and standard deviations of columns 1 to D.
+        Means and standard deviations of the columns behind the intercepts.
     term_start : int32 array (J + 1,)
         Term j has the columns ``term_start[j]:term_start[j + 1]``.
     """
@@ -43,40 +46,57 @@ class TermColumns:
         return self.term_start.size - 1
 
     @property
+    def leading(self) -> int:
+        """Number L of intercepts."""
+        return int(self.term_start[0])
+
+    @property
     def n_columns(self) -> int:
-        """Number of columns, including the intercept."""
-        return self.mean.size + 1
+        """Number of columns, including intercepts."""
+        return self.mean.size + self.leading
+
+    @property
+    def units(self) -> FloatArray:
+        """Standard deviations of all columns, 1 for intercepts."""
+        return np.concatenate([np.ones(self.leading), self.scale])
 
     def model_columns(self, gamma: np.ndarray) -> np.ndarray:
-        """Return the columns of a model `gamma` (J,), intercept first."""
+        """Return the columns of a model `gamma` (J,), intercepts first."""
         parts = [np.arange(self.term_start[j], self.term_start[j + 1]) for j in np.flatnonzero(gamma)]
-        return np.concatenate([[0], *parts]).astype(np.intp)
+        return np.concatenate([np.arange(self.leading), *parts]).astype(np.intp)
 
     def largest_model(self, gammas: np.ndarray) -> int:
-        """Return the largest number of columns, including the intercept, of a model in `gammas` (m, J)."""
+        """Return the largest number of columns, including intercepts, of a model in `gammas` (m, J)."""
         sizes = np.diff(self.term_start)
         most, block = 0, 2**21 // max(1, sizes.size) + 1  # models processed at a time
         for at in range(0, len(gammas), block):
             most = max(most, int((gammas[at : at + block] @ sizes.astype(float)).max(initial=0)))
-        return 1 + most
+        return self.leading + most
 
     @property
     def origin(self) -> float:
-        """Centre subtracted from the raw-scale intercept before moments are accumulated."""
+        """Centre subtracted from raw-scale intercepts before moments are accumulated."""
         return 0.0
 
     @property
     def raw_shift(self) -> FloatArray:
-        """Shift of the raw-scale intercept for a unit of each coefficient, (D + 1,)."""
-        return np.concatenate([[0.0], self.mean / self.scale])
+        """Shift of a raw-scale intercept for a unit of each coefficient, (D + L,)."""
+        return np.concatenate([np.zeros(self.leading), self.mean / self.scale])
+
+    def shifts(self, columns: np.ndarray) -> FloatArray:
+        """Return the shifts of all raw-scale intercepts for a unit of the coefficients of `columns`, (d, L)."""
+        out = np.zeros((columns.size, self.leading))
+        out[np.arange(columns.size), columns % self.leading] = self.raw_shift[columns]
+        return out
 
     def to_raw(self, b: FloatArray, out: FloatArray | None = None) -> FloatArray:
-        """Return coefficients (..., D + 1) of the design's own columns from internal ones, in `out`."""
-        raw = np.empty(b.shape) if out is None else out
+        """Return coefficients (..., D + L) of the design's own columns from internal ones, in `out`."""
+        raw, lead = np.empty(b.shape) if out is None else out, self.leading
         raw[...] = b
-        raw[..., 1:] /= self.scale
+        raw[..., lead:] /= self.scale
         # Not by BLAS: the last bit of its sums depends on the other rows.
-        raw[..., 0] -= np.einsum("...k,k->...", raw[..., 1:], self.mean)
+        for k in range(lead):
+            raw[..., k] -= np.einsum("...k,k->...", raw[..., lead + k :: lead], self.mean[k::lead])
         return raw
 
     def log_scale(self, gammas: np.ndarray) -> FloatArray:
@@ -84,7 +104,7 @@ class TermColumns:
 
         The density of b_k = s_k beta_k times s_k is that of beta_k.
         """
-        starts = self.term_start[:-1] - 1
+        starts = self.term_start[:-1] - self.leading
         if not starts.size:
             return np.zeros(len(gammas))
         gains = np.add.reduceat(np.log(self.scale), starts)
@@ -94,6 +114,11 @@ class TermColumns:
             for at in range(0, len(gammas), block)
         ]
         return np.concatenate(parts)
+
+
+def starts_of(sizes: list[int], predictors: int = 1) -> NDArray[np.intc]:
+    """Return the starts (J + 1,) of terms with `sizes` columns of the design, for L linear predictors."""
+    return (predictors * np.concatenate([[1], 1 + np.cumsum(sizes)])).astype(np.intc)
 
 
 # Smaller loadings are due to rounding.
@@ -248,11 +273,11 @@ class Ranked(Protocol):
 
     @property
     def term_start(self) -> NDArray[np.intc]:
-        """Start of each term's columns, counted with the intercept (0)."""
+        """Start of each term's columns, counted with the intercepts, the first ones."""
 
     @property
     def most_columns(self) -> int:
-        """Largest number of independent columns besides the intercept."""
+        """Largest number of independent columns besides intercepts."""
 
     def rank_gram(self, columns: np.ndarray) -> FloatArray:
         """Return cross-products (d, d) of centred columns for the rank rule; columns are numbered from 0."""
@@ -275,7 +300,7 @@ def dependent_alone(regression: Ranked, terms: Iterable[int]) -> list[int]:
     """Return those of `terms` whose own columns are dependent, with the intercept among them."""
     found = []
     for term in terms:
-        columns = np.arange(*regression.term_start[term : term + 2]) - 1
+        columns = np.arange(*regression.term_start[term : term + 2]) - regression.term_start[0]
         if columns.size > 1 and not Directions.of(regression.gram_of(columns)).real.all():
             found.append(term)
     return found
@@ -301,7 +326,7 @@ class IndependentColumns:
     """
 
     def __init__(self, regression: Ranked, space: ModelSpace) -> None:
-        self.starts = regression.term_start.astype(np.intp) - 1
+        self.starts = regression.term_start.astype(np.intp) - regression.term_start[0]
         self.products, self.rows = regression.rank_gram, regression.most_columns
         sizes = np.diff(self.starts)
         width = int(sizes.sum())

@@ -14,7 +14,7 @@ from pyrjsel._validate import listed
 from pyrjsel.families import Binomial, Family, Nuisance
 from pyrjsel.selection.priors.base import CoefficientPrior, Columns, CompiledPrior
 from pyrjsel.selection.regression._problem import Problem, grid_of_g
-from pyrjsel.selection.regression.columns import TermColumns, dependent_terms
+from pyrjsel.selection.regression.columns import TermColumns, dependent_terms, starts_of
 
 # Rows are combined if their number decreases at least by this factor. A row with a weight takes 1.2 to 1.5
 # times as long as one without in a mode search, and up to 1.9 times in an importance integral (measured).
@@ -86,7 +86,7 @@ def null_information(
     DataError
         If W0 is 0 in all rows, as if the offset determines the response.
     """
-    linear = family.null_intercept(y, weights, offset) + (np.zeros(y.size) if offset is None else offset)
+    linear = family.null_predictor(y, weights, offset)
     w0 = weights * family.curvature(family.mean(linear))
     total = float(w0.sum())
     if not 0.0 < total < np.inf:
@@ -105,6 +105,14 @@ def null_information(
     return gram
 
 
+def stacked_columns(columns: FloatArray, predictors: int) -> FloatArray:
+    """Return `columns` (D + 1, n) for each of L linear predictors, (L (D + 1), L n), as in :class:`TermColumns`."""
+    out = np.zeros((len(columns), predictors, predictors, columns.shape[1]))
+    for k in range(predictors):
+        out[:, k, k] = columns
+    return out.reshape(len(columns) * predictors, -1)
+
+
 @dataclass(frozen=True)
 class Regression(TermColumns):
     """A regression problem: standardised columns, response and coefficient prior.
@@ -112,7 +120,9 @@ class Regression(TermColumns):
     Attributes
     ----------
     columns : ndarray (D + 1, n)
-        The constant of the intercept, then the standardised columns of the design.
+        The constants of intercepts, then the standardised columns of the design. With L linear predictors of a
+        row, all rows of the first come before those of the second, and so on: n is the number of all of them, and
+        each column is zero in the rows of others than its own.
     mean, scale : ndarray (D,)
         Means and standard deviations of the columns.
     y, offset : ndarray (n,)
@@ -177,11 +187,17 @@ class Regression(TermColumns):
         scale[constant] = 1.0
         columns[1:][constant] = 0.0
         columns[1:] /= scale[:, None]
-        if coef_prior.of_null_model:
+        lead, null = family.predictors, coef_prior.of_null_model
+        if null and lead == 1:
             gram = null_information(family, columns[1:], y, w, offset)
         else:
             gram = (columns[1:] * w) @ columns[1:].T
         prior = coef_prior.compile(Columns(mean, scale, gram, total))
+        if lead > 1:
+            prior = prior.stacked(family.across(y, w, null))
+            y, columns = family.responses(y).ravel(), stacked_columns(columns, lead)
+            weights, offset = (None if each is None else np.tile(each, lead) for each in (weights, offset))
+            mean, scale = np.repeat(mean, lead), np.repeat(scale, lead)
         if family.scaled:
             prior = prior.times(family.size**-2.0)
         if family.expanded and (prior.mixture is not None or prior.rule is not None):
@@ -196,9 +212,9 @@ class Regression(TermColumns):
             mean,
             scale,
             y,
-            np.zeros(n) if offset is None else offset,
+            np.zeros(y.size) if offset is None else offset,
             None if weights is None or np.all(weights == 1) else weights,
-            np.concatenate([[1], 1 + np.cumsum(sizes)]).astype(np.intc),
+            starts_of(sizes, lead),
             prior,
             saturated,
             family,
@@ -232,7 +248,7 @@ class Regression(TermColumns):
             family=self.family.passes,
             flat=self.prior.flat,
             log_weights=self.prior.log_weights,
-            intercept=self.family.intercept(self.y, self.offset, self.row_weights),
+            intercepts=self.family.starts(self.y, self.offset, self.row_weights),
             rank_tol=self.prior.rank_tol,
             typical_g=self.prior.typical_log_g,
             rule=self.prior.rule or 0,
@@ -270,8 +286,8 @@ class Regression(TermColumns):
         For a column without effect, approximately chi-squared with one degree of freedom; 0 for constant
         columns.
         """
-        x, y, w = self.columns[1:], self.y, self.row_weights
-        mean = self.family.mean(self.family.null_intercept(y, w, self.offset) + self.offset)
+        x, y, w = self.columns[self.leading :], self.y, self.row_weights
+        mean = self.family.mean(self.family.null_predictor(y, w, self.offset))
         w0 = w * self.family.curvature(mean)
         with np.errstate(invalid="ignore", divide="ignore"):
             information = x**2 @ w0 - (x @ w0) ** 2 / w0.sum()
@@ -302,18 +318,18 @@ class Regression(TermColumns):
         Under a g-prior that is at most the number of rows.
         """
         sizes = np.sort(np.diff(self.term_start))[::-1]
-        most = 1 + int(sizes[:max_size].sum())
+        most = self.leading + int(sizes[:max_size].sum())
         return min(most, self.y.size) if self.prior.rank_tol > 0 else most
 
     def gram_of(self, columns: np.ndarray) -> FloatArray:
         """Return X'WX of some columns, (d, d), numbered without the intercept."""
-        x = self.columns[columns + 1]
+        x = self.columns[columns + self.leading]
         return (x if self.weights is None else x * self.weights) @ x.T
 
     @property
     def most_columns(self) -> int:
         """Largest number of independent columns besides the intercept."""
-        return self.y.size - 1
+        return self.y.size - self.leading
 
     def rank_gram(self, columns: np.ndarray) -> FloatArray:
         """Return the cross-products (d, d) of columns for the rank rule.
@@ -322,7 +338,7 @@ class Regression(TermColumns):
         """
         if self.prior.rank_tol == 0:
             return self.gram_of(columns)
-        return self.prior.precision[np.ix_(columns + 1, columns + 1)]
+        return self.prior.precision[np.ix_(columns + self.leading, columns + self.leading)]
 
     def dependent(self) -> list[int]:
         """Return the terms with columns in a linear dependence."""

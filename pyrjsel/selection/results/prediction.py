@@ -76,7 +76,7 @@ def moments_of(
     else:
         # Twice as many draws as for predictions: errors of 1 % of a standard deviation.
         integral = single.approximate(gamma) if quick else single.integrate(gamma, pairs=PREDICTION_DRAWS)
-        scale = np.concatenate([[1.0], regression.scale])[integral.columns]
+        scale = regression.units[integral.columns]
         mean[integral.columns] = integral.moments[0] / scale
         square[integral.columns] = integral.moments[1] / scale**2
         positive[integral.columns] = integral.moments[2]

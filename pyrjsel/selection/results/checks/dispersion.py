@@ -103,7 +103,7 @@ def _dispersion(model: SelectionModel, posterior: Posterior, single: SingleModel
         return None
     assert isinstance(single, MarginalLikelihood)
     integral = single.approximate(posterior.packed[0])
-    b = integral.moments[0] / np.concatenate([[1.0], regression.scale])[integral.columns]
+    b = integral.moments[0] / regression.units[integral.columns]
     eta = b[0] + data.X[:, integral.columns[1:] - 1] @ b[1:]
     if "offset" in data.extras:
         eta = eta + data.extras["offset"]

@@ -28,10 +28,7 @@ def separated(regression: Regression, gamma: ByteArray) -> list[int]:
     weights = np.ones(regression.y.size) if regression.weights is None else regression.weights
     used = weights > 0
     y, x = regression.y[used], regression.columns[columns][:, used].T
-    sign = regression.family.recession(y)
-    mixed = sign == 0
-    signed = x * sign[:, None]
-    outer, both = signed[~mixed], x[mixed]
+    outer, both = regression.family.recession_rows(y, x)
     found = linprog(
         -outer.sum(axis=0),
         A_ub=-outer,
@@ -45,7 +42,7 @@ def separated(regression: Regression, gamma: ByteArray) -> list[int]:
     if not found.success or -found.fun <= 1e-6 * len(y):
         return []
     sizes = np.diff(regression.term_start)
-    column_terms = np.concatenate([[-1], np.repeat(np.arange(regression.n_terms), sizes)])
+    column_terms = np.repeat(np.arange(-1, regression.n_terms), [regression.leading, *sizes])
     return sorted({int(t) for t in column_terms[columns[np.abs(found.x) > 1e-6]] if t >= 0})
 
 
@@ -53,10 +50,10 @@ def separated_completely(regression: Regression, gamma: ByteArray) -> bool:
     """Return whether linear predictors of model `gamma` (J,) tell all successes and failures apart."""
     weights = np.ones(regression.y.size) if regression.weights is None else regression.weights
     used = weights > 0
-    sign = regression.family.recession(regression.y[used])
-    if np.any(sign == 0):
+    x = regression.columns[regression.model_columns(gamma)][:, used].T
+    signed, both = regression.family.recession_rows(regression.y[used], x)
+    if len(both):
         return False
-    signed = regression.columns[regression.model_columns(gamma)][:, used].T * sign[:, None]
     zero, least = np.zeros(signed.shape[1]), np.ones(len(signed))
     return bool(linprog(zero, A_ub=-signed, b_ub=-least, bounds=(None, None), method="highs").success)
 
@@ -95,7 +92,7 @@ def _fewest(regression: Regression, terms: list[int]) -> tuple[int, ...]:
     return tuple(terms)
 
 
-# Powers of 1 / g as in ``Mixture.tail`` up to which separated classes leave no posterior.
+# Powers of 1 / g as in ``Mixture.tail``, for one intercept, up to which separated classes leave no posterior.
 HEAVIEST = 0.5
 # Terms of which a largest model is made: the rank of each of its parts takes the cube of their number.
 MOST_TERMS = 256
@@ -128,7 +125,7 @@ def look_for_separation(model: SelectionModel, posterior: Posterior, single: Sin
         for row, terms in found.items()
     }
     mixture, models = single.regression.prior.mixture, [posterior.packed[row] for row in found]
-    if mixture is not None and mixture.tail <= HEAVIEST:
+    if mixture is not None and mixture.tail <= HEAVIEST * single.regression.leading:
         _refuse_infinite(model, single, models)
     if result:
         culprits = list(dict.fromkeys(name for terms in result.values() for name in terms))
@@ -145,13 +142,13 @@ def look_for_separation(model: SelectionModel, posterior: Posterior, single: Sin
 def _missing_moments(model: SelectionModel, single: MarginalLikelihood, separated: list[ByteArray]) -> str:
     """Return a sentence on moments of coefficients that do not exist or are hard to estimate, or nothing.
 
-    Under complete separation the posterior density of log g decreases as the power ``tail - 1 / 2`` of 1 / g,
-    and moments of order k of coefficients given g increase as the power k / 2 of g. Estimates of standard
+    Under complete separation the posterior density of log g decreases as the power ``tail - L / 2`` of 1 / g
+    with L intercepts, and moments of order k of coefficients given g increase as the power k / 2 of g. Estimates of standard
     deviations have finite variances if the fourth moments exist.
     """
     regression = single.regression
     mixture = regression.prior.mixture
-    power = np.inf if mixture is None else mixture.tail - HEAVIEST
+    power = np.inf if mixture is None else mixture.tail - HEAVIEST * regression.leading
     if power > 2.0 or not any(separated_completely(regression, gamma) for gamma in separated):
         return ""
     if power <= 0.5:
@@ -169,7 +166,7 @@ def _missing_moments(model: SelectionModel, single: MarginalLikelihood, separate
 def _refuse_infinite(model: SelectionModel, single: MarginalLikelihood, separated: list[ByteArray]) -> None:
     """Raise :class:`DataError` if a model separates the classes completely under a heavy-tailed mixture.
 
-    Given g, likelihoods integrated over a flat intercept then increase as the square root of g, and the prior
+    Given g, likelihoods integrated over L flat intercepts then increase as the power L / 2 of g, and the prior
     of g decreases no faster: the marginal likelihood is infinite. More columns separate what fewer do, so a
     largest model is tried too, where chains would hardly ever get.
     """
@@ -184,7 +181,8 @@ def _refuse_infinite(model: SelectionModel, single: MarginalLikelihood, separate
             raise DataError(
                 f"The model {shown} separates the classes completely: under {model.coef_prior!r} its "
                 "marginal likelihood is infinite, and there is no posterior. Use another 'coef_prior', as "
-                "GPrior(g), Normal(sd), or HyperG(a) or HyperGN(a) with a > 3 (with a > 7 for reliable "
+                f"GPrior(g), Normal(sd), or HyperG(a) or HyperGN(a) with a > {2 + regression.leading} (with "
+                f"a > {6 + regression.leading} for reliable "
                 "standard deviations), or leave out terms, or set 'max_size'."
             )
 
@@ -194,7 +192,7 @@ def _largest(model: SelectionModel, regression: Regression) -> ByteArray:
     space, gamma = model.space, model.space.empty_model()
     for term in np.flatnonzero(space.free)[:MOST_TERMS]:
         gamma[term] = 1
-        columns = regression.model_columns(gamma)[1:] - 1
+        columns = regression.model_columns(gamma)[regression.leading :] - regression.leading
         exists = independent(regression.rank_gram(columns), regression.most_columns)
         if not exists or space.why_infeasible(gamma) is not None:
             gamma[term] = 0

@@ -345,7 +345,7 @@ class CorrectedChain(CollapsedChain):
         """Learn the mean coefficients of a model of burn-in."""
         centre = np.zeros(self.sum.size)
         centre[known.integral.columns] = known.integral.moments[0]
-        centre[0] += centre @ self.job.regression.raw_shift
+        centre[: regression.leading] += centre @ regression.shifts(np.arange(centre.size))
         self.sum += centre
         self.count += 1.0
 

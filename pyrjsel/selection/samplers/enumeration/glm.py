@@ -295,5 +295,5 @@ def _average(
     for found, weight in zip(integrals, weights / total, strict=True):
         sums[:3, found.columns] += weight * found.moments
         sums[3, found.columns] += weight
-    scale = np.concatenate([[1.0], regression.scale])
+    scale = regression.units
     return Moments.of(sums[0] / scale, sums[1] / scale**2, sums[2], sums[3])

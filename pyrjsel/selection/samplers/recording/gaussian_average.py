@@ -160,7 +160,7 @@ class Averages(Part):
             return
         for row in np.flatnonzero(main):
             found = self.single.moments(job.gamma[models][row], regression.origin)
-            scale = np.concatenate([[1.0], regression.scale])[found.columns]
+            scale = regression.units[found.columns]
             values = [found.mean * scale, found.square * scale**2, found.positive, np.ones(scale.size)]
             self.sums[:4, found.columns] += weights[row] * np.array(values)
             self.sums[SIGNED] += weights[row]
@@ -183,14 +183,14 @@ def averaged(regression: GaussianRegression, sums: FloatArray) -> Moments:
     """Return model-averaged moments from the sums of :class:`Averages`."""
     rows, signed = sums[:4].copy(), sums[SIGNED]
     if regression.prior.ratio is not None:
-        return Moments.of_sums(sums[ROWS] / signed, regression.scale, regression.origin)
+        return Moments.of_sums(sums[ROWS] / signed, regression.units, regression.origin)
     if not regression.prior.scaled:
         rows /= signed
     else:
         rows[2] /= signed
         if regression.nu <= 1:
             rows[0] = np.where(rows[3] > 0, np.nan, 0.0)  # a Cauchy posterior has no mean
-    return Moments.of_sums(rows, regression.scale, regression.origin)
+    return Moments.of_sums(rows, regression.units, regression.origin)
 
 
 def averaged_moments(
@@ -211,7 +211,7 @@ def averaged_moments(
             sums.append(worker.sums)
         return averaged(regression, np.sum(sums, axis=0))
     single, total = SingleModels(regression), np.zeros((5, regression.n_columns))
-    scale = np.concatenate([[1.0], regression.scale])
+    scale = regression.units
     for row, weight in zip(models, probability, strict=True):
         found = single.moments(row, regression.origin)
         own = scale[found.columns]

@@ -194,7 +194,7 @@ def _coefficients(
 def _moments(chains: list[ChainDraws], regression: TermColumns) -> Moments:
     sums = np.sum([chain.sums for chain in chains], axis=0)
     # The intercept is in every draw.
-    return Moments.of_sums(sums / sums[3, 0], regression.scale, regression.origin)
+    return Moments.of_sums(sums / sums[3, 0], regression.units, regression.origin)
 
 
 def _stuck_chains(chains: list[ChainDraws], manner: Manner) -> list[str]:

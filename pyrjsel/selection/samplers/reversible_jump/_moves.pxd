@@ -37,6 +37,7 @@ cdef class Moves:
     cdef int* others             # number of columns of the model without one term
     cdef int* place
     cdef int* free_terms
+    cdef int* own_columns        # those of one term
     cdef double* b
     cdef double* factor          # prior precision, Cholesky factor in the order of cols
     cdef double* reduced         # the same without a term
@@ -69,6 +70,7 @@ cdef class Moves:
                       double* factor) noexcept nogil
     cdef int newton_block(self, int j, const base_t* base, const double* cross, double* mean,
                           double* factor) noexcept nogil
+    cdef int newton_step(self, int size, double* mean, double* factor) noexcept nogil
     cdef double distance(self, int size, const double* delta, const double* mean,
                          const double* factor) noexcept nogil
     cdef double normal_logpdf(self, int size, const double* delta, const double* mean,

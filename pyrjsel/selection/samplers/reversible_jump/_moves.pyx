@@ -18,13 +18,13 @@ from libc.string cimport memcpy, memset
 import numpy as np
 
 from pyrjsel._core._linalg cimport cholesky, log_det_factor, solve_lower, solve_lower_t
-from pyrjsel._core._vecmath cimport GRAM_ROWS, axpy, dot3, dots
+from pyrjsel._core._vecmath cimport axpy, dot3, dots
 from pyrjsel._core.random cimport (
     bitgen_t, random_standard_exponential, random_standard_normal, random_standard_uniform,
 )
 from pyrjsel.selection.regression._problem cimport (
-    Problem, add_precision, information, linear_predictor, model_columns, prior_dimension, prior_exponent,
-    prior_factor, prior_log_det, problem_t, score,
+    Problem, add_precision, gram_scratch, information, linear_predictor, model_columns, prior_dimension,
+    prior_exponent, prior_factor, prior_log_det, problem_t, product, score,
 )
 from pyrjsel.model_space._space cimport (
     Space, model_feasible_at, model_flip, model_log_prior, model_refresh,
@@ -51,11 +51,11 @@ cdef class Moves:
     max_columns : int
         Largest number of columns of a feasible model, including the intercept.
     raw_shift : float64 array (D + 1,)
-        The intercept on the design's own scale is ``b[0] - raw_shift @ b``.
+        Intercepts on the design's own scale are ``b[l] - raw_shift[l::L] @ b[l::L]``, with L of them.
     n_swaps : int
         Swap proposals per iteration.
     origin : float, default 0
-        Value subtracted from the intercept on that scale in sums over draws.
+        Value subtracted from intercepts on that scale in sums over draws.
     fixed_mean, fixed_factor : float64 arrays (D + 1,), (D + 1, largest term), optional
         Mean and Cholesky factor of the precision of each term's fixed proposal.
     """
@@ -81,12 +81,12 @@ cdef class Moves:
         cdef unsigned char[::1] g = np.array(gamma, dtype=np.uint8)
         cdef double[::1] coef = np.array(b, dtype=np.float64)
         cdef int[::1] use = np.zeros(max(1, self.s.n_items), dtype=np.intc)
-        cdef int n_index = 2 * (problem.c.n_columns + max(1, self.p.n_terms))
+        cdef int n_index = 2 * (problem.c.n_columns + max(1, self.p.n_terms)) + wide
         cdef int[::1] index = np.zeros(n_index, dtype=np.intc)
         cdef double[::1] square = np.zeros(3 * k * k + 3 * k + 3)
         cdef double[::1] blocks = np.zeros(3 * wide + 2 * wide * wide + wide * k)
         cdef double[::1] rows = np.zeros(6 * n)
-        cdef double[::1] table = np.zeros(2 * GRAM_ROWS * k)
+        cdef double[::1] table = np.zeros(gram_scratch(&problem.c, max(k, wide)))
         if g.shape[0] != self.p.n_terms or coef.shape[0] != self.p.n_columns + self.n_extra \
                 or raw_shift.shape[0] != self.p.n_columns:
             raise ValueError("gamma and b must fit the problem")
@@ -99,6 +99,7 @@ cdef class Moves:
         self.others = self.cols + problem.c.n_columns
         self.place = self.others + problem.c.n_columns
         self.free_terms = self.place + max(1, self.p.n_terms)
+        self.own_columns = self.free_terms + max(1, self.p.n_terms)
         self.factor = &square[0]
         self.reduced = self.factor + k * k
         self.h = self.reduced + k * k
@@ -205,6 +206,17 @@ cdef class Moves:
         cdef const problem_t* p = self.p
         cdef int first = p.term_start[j], size = p.term_start[j + 1] - first, a, c
         cdef const double* x
+        if p.between != NULL:
+            for a in range(size):
+                self.own_columns[a] = first + a
+            information(p, size, self.own_columns, base.weight, self.scratch, factor)
+            for a in range(size):
+                mean[a] = (product(p, first + a, base.residual)
+                           + p.scale * (p.shift[first + a] - cross[a]))
+                for c in range(a, size):
+                    factor[c + a * size] += p.scale * p.precision[
+                        (first + a) * <Py_ssize_t> p.n_columns + first + c]
+            return self.newton_step(size, mean, factor)
         for a in range(size):
             x = p.columns + (first + a) * <Py_ssize_t> p.n
             mean[a] = (dots(p.n, x, base.residual, base.weight, &factor[a + a * size])
@@ -215,6 +227,10 @@ cdef class Moves:
             for c in range(a, size):
                 factor[c + a * size] += p.scale * p.precision[
                     (first + a) * <Py_ssize_t> p.n_columns + first + c]
+        return self.newton_step(size, mean, factor)
+
+    cdef int newton_step(self, int size, double* mean, double* factor) noexcept nogil:
+        """mean := H^-1 mean, and factor := that of H, from its lower triangle; non-zero on failure."""
         if cholesky(size, factor, size) != 0:
             return 1
         solve_lower(size, factor, size, mean)
@@ -268,7 +284,7 @@ cdef class Moves:
         """
         cdef const problem_t* p = self.p
         cdef int first = p.term_start[j], size = p.term_start[j + 1] - first
-        cdef int skip = 1 if p.flat else 0, m = d - skip, a, c, k
+        cdef int skip = p.flat, m = d - skip, a, c, k
         cdef const double* row
         cdef double* v
         cdef double* schur = self.block + 3 * self.wide + self.wide * self.wide
@@ -346,7 +362,7 @@ cdef class Moves:
 
     cdef int rebuild(self) noexcept nogil:
         """Set columns, positions and prior factor of the present gamma; non-zero if there is no prior."""
-        cdef int j, at = 1
+        cdef int j, at = self.p.leading
         self.d = model_columns(self.p, self.m.gamma, self.cols)
         for j in range(self.p.n_terms):
             self.place[j] = -1
@@ -424,7 +440,7 @@ cdef class Moves:
 
     cdef double log_det_of(self, int j) noexcept nogil:
         """log det K minus its value without term j: minus log det of a block of K^-1."""
-        cdef int skip = 1 if self.p.flat else 0, m = self.d - skip, at = self.place[j] - skip
+        cdef int skip = self.p.flat, m = self.d - skip, at = self.place[j] - skip
         cdef int size = self.p.term_start[j + 1] - self.p.term_start[j], a, c, k, rest = m - at
         cdef double* v
         cdef double* inverse = self.block + 3 * self.wide + self.wide * self.wide

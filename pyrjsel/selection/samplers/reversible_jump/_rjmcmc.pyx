@@ -62,8 +62,8 @@ cdef class ReversibleJump(Trades):
         coefficients : float64 array (kept coefficients, D + 1)
             Internal coefficients of every `every`-th recorded draw, and further numbers of the state.
         sums : float64 array (4, D + 1)
-            Incremented sums over recorded draws: coefficients with the intercept of the design's own columns
-            minus `origin`, their squares, positive values (of the whole intercept), and inclusion.
+            Incremented sums over recorded draws: coefficients with intercepts of the design's own columns
+            minus `origin`, their squares, positive values (of whole intercepts), and inclusion.
 
         Returns
         -------
@@ -93,8 +93,8 @@ cdef class ReversibleJump(Trades):
         Returns the unnormalised log posterior density on the internal scale.
         """
         cdef Py_ssize_t width = self.p.n_columns
-        cdef int j, k
-        cdef double value = self.b[0]
+        cdef int j, k, l, lead = self.p.leading
+        cdef double value
         memset(words, 0, n_words * sizeof(uint64_t))
         for j in range(self.p.n_terms):
             if self.m.gamma[j]:
@@ -102,13 +102,15 @@ cdef class ReversibleJump(Trades):
         if coefficients != NULL:
             memcpy(coefficients, self.b, (width + self.n_extra) * sizeof(double))
         for k in range(self.d):
-            value -= self.raw_shift[self.cols[k]] * self.b[self.cols[k]]
-        for k in range(self.d):
             j = self.cols[k]
-            if k:
-                value = self.b[j]
+            value = self.b[j]
+            if k < lead:
+                l = lead + k
+                while l < self.d:
+                    value -= self.raw_shift[self.cols[l]] * self.b[self.cols[l]]
+                    l += lead
             sums[2 * width + j] += value > 0
-            if k == 0:
+            if k < lead:
                 value -= self.origin
             sums[j] += value
             sums[width + j] += value * value

@@ -55,7 +55,7 @@ def entry_weights(regression: Regression, space: ModelSpace) -> FloatArray:
         Positive weights; those of free terms sum to one.
     """
     free = np.asarray(space.free, dtype=float)
-    starts, columns = regression.term_start - 1, np.diff(regression.term_start)
+    starts, columns = regression.term_start - regression.leading, np.diff(regression.term_start)
     sums = np.concatenate([[0.0], np.cumsum(regression.scores())])
     score = free * (sums[starts[1:]] - sums[starts[:-1]]) / np.maximum(columns, 1)
     even = np.full(free.size, 1.0 / max(1.0, free.sum()))
