@@ -6,7 +6,7 @@ from typing import Any, TypeVar
 
 import pandas as pd
 
-from pyrjsel._typing import FloatArray
+from pyrjsel._typing import FloatArray, IntArray
 from pyrjsel._validate import counted, unknown_name
 from pyrjsel.design.algebra import parse_terms
 from pyrjsel.design.arrays import build_arrays, new_table
@@ -21,7 +21,8 @@ from pyrjsel.design.build import (
 from pyrjsel.design.chunks import Chunks
 from pyrjsel.design.extras import extra_names
 from pyrjsel.design.frame import Table, as_frame
-from pyrjsel.design.layout import Layout
+from pyrjsel.design.labels import LabelDesign
+from pyrjsel.design.layout import Factor, Layout
 from pyrjsel.design.levels import learner
 from pyrjsel.design.new_rows import DesignRows, compute_extras, compute_response, compute_rows
 from pyrjsel.design.plain import (
@@ -101,6 +102,34 @@ class Design:
     def response(self) -> str:
         """Name of the response as in the formula."""
         return self.left.expression.label
+
+    @property
+    def labels(self) -> LabelDesign:
+        """The response of classes, as a design of labels without features."""
+        left = Factor(self.left.expression, self.left.states, 1, self.left.levels)
+        return LabelDesign("", "", None, left, (), self.left.variables, self.functions, None)
+
+    def decode(self, codes: IntArray, index: pd.Index) -> pd.Series:
+        """Return the classes at positions among the levels of the response.
+
+        Parameters
+        ----------
+        codes : ndarray of int64, shape (m,)
+            Positions, -1 for a missing value.
+        index : Index
+            Labels of the m rows.
+
+        Returns
+        -------
+        Series
+            Categories for a response of categories.
+        """
+        levels, left = pd.Index(self.left.levels or ()), self.left
+        if any(variable.categorical for variable in left.variables.values()) or (codes < 0).any():
+            values: Any = pd.Categorical.from_codes(codes, levels)
+        else:
+            values = levels[codes]
+        return pd.Series(values, index=index.copy(), name=self.response)
 
     @property
     def terms(self) -> tuple[Term, ...]:

@@ -14,7 +14,7 @@ from pyrjsel.families._multinomial import MULTINOMIAL
 from pyrjsel.families.binomial import FAR
 from pyrjsel.families.family import Family, share
 from pyrjsel.families.nuisance import Values
-from pyrjsel.families.statistics import Statistic
+from pyrjsel.families.statistics import Statistic, calibration
 
 
 @dataclass(frozen=True)
@@ -194,8 +194,12 @@ class Multinomial(Family):
         return np.asarray(weights[:, None] * (own - total))
 
     def statistics(self, weights: FloatArray) -> dict[str, Statistic]:
-        """Return the proportion of each class."""
-        return {str(level): Statistic(_Share(place)) for place, level in enumerate(self.levels)}
+        """Return the proportion of each class, Brier score and calibration."""
+        shares = {str(level): Statistic(_Share(place)) for place, level in enumerate(self.levels)}
+        return shares | {
+            "brier": Statistic(_brier, discrepancy=True),
+            "calibration": Statistic(_calibration, discrepancy=True),
+        }
 
     def error(self, y: FloatArray, mean: FloatArray, weights: FloatArray) -> float:
         """Return the proportion of rows whose class `y` is not the one with the largest of `mean` (rows, K)."""
@@ -211,6 +215,17 @@ class Multinomial(Family):
     def for_classes(self, levels: tuple[Any, ...]) -> Self:
         """Return the family with these classes."""
         return type(self)(levels)
+
+
+def _brier(y: FloatArray, mean: FloatArray, weights: FloatArray) -> float:
+    """Return half the mean squared distance of probabilities (n, K) from 1 for the class and 0 for others."""
+    own = y[:, None] == np.arange(mean.shape[1])
+    return float(0.5 * weights @ ((own - mean) ** 2).sum(axis=1) / weights.sum())
+
+
+def _calibration(y: FloatArray, mean: FloatArray, weights: FloatArray) -> float:
+    """Return the sum over classes of the chi-square statistics of their rows by their probability."""
+    return sum(calibration((y == k).astype(float), mean[:, k], weights) for k in range(mean.shape[1]))
 
 
 @dataclass(frozen=True)

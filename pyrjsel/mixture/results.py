@@ -29,11 +29,10 @@ from pyrjsel.report import (
     IndicatorStats,
     Plot,
     calibration_table,
-    log_chosen,
+    class_scores,
     own_copy,
     plot_calibration,
     plot_trace,
-    score_table,
 )
 from pyrjsel.results import Description, ModelSpaceResults, RecordedRun, true_classes
 from pyrjsel.runtime import FitSettings, by_chain
@@ -413,17 +412,7 @@ class MixtureResults(ModelSpaceResults[MixtureModel]):
             As for :meth:`predict`; if the response is not there, missing, or of a class that the fit does
             not have.
         """
-        probability, true = self._true(new, endog)
-        rows = np.arange(len(true))
-        distance = probability.copy()
-        distance[rows, true] -= 1.0
-        return score_table(
-            {
-                "error_rate": (probability.argmax(axis=1) != true).astype(np.float64),
-                "log_score": log_chosen(probability, true),
-                "brier": 0.5 * (distance**2).sum(axis=1),
-            }
-        )
+        return class_scores(*self._true(new, endog))
 
     def calibration(
         self, new: Any = None, endog: ArrayLike | None = None, *, of: Level | None = None, bins: int = 10

@@ -33,7 +33,7 @@ from pyrjsel.report.render import (
     repr_short,
     results_html,
 )
-from pyrjsel.report.scores import calibration_table, log_chosen, score_table
+from pyrjsel.report.scores import calibration_table, class_scores, log_chosen, score_table
 from pyrjsel.report.table_checks import table_from_plain
 from pyrjsel.report.tables import (
     coefficient_table,
@@ -58,6 +58,7 @@ __all__ = [
     "as_png",
     "budget_steps",
     "calibration_table",
+    "class_scores",
     "coefficient_table",
     "covered_caption",
     "covered_mass",

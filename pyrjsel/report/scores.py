@@ -36,6 +36,39 @@ def score_table(scores: Mapping[str, FloatArray]) -> pd.DataFrame:
     return pd.DataFrame.from_dict(rows, orient="index", columns=["value", "se", "rows"])
 
 
+def class_scores(probability: FloatArray, true: IntArray) -> pd.DataFrame:
+    """Return error rate, log score and Brier score of predicted class probabilities.
+
+    Parameters
+    ----------
+    probability : ndarray, shape (n, K)
+        Predicted probabilities.
+    true : ndarray of int64, shape (n,)
+        True classes as column numbers.
+
+    Returns
+    -------
+    DataFrame
+        As of :func:`score_table`; the Brier score is half the squared distance from 1 for the true class and 0
+        for the others.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> class_scores(np.array([[0.25, 0.75], [1.0, 0.0]]), np.array([1, 0]))["value"].round(2).to_dict()
+    {'error_rate': 0.0, 'log_score': -0.14, 'brier': 0.03}
+    """
+    distance = probability.copy()
+    distance[np.arange(len(true)), true] -= 1.0
+    return score_table(
+        {
+            "error_rate": (probability.argmax(axis=1) != true).astype(np.float64),
+            "log_score": log_chosen(probability, true),
+            "brier": 0.5 * (distance**2).sum(axis=1),
+        }
+    )
+
+
 def log_chosen(probability: FloatArray, true: IntArray) -> FloatArray:
     """Return the log probabilities (n,) of the true classes, -inf for a probability of 0.
 

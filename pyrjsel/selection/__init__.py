@@ -5,6 +5,7 @@ from pyrjsel.selection.models.gamma import GammaSelection, gamma
 from pyrjsel.selection.models.glm import LogitSelection, PoissonSelection, logit, poisson
 from pyrjsel.selection.models.linear import LinearSelection, linear
 from pyrjsel.selection.models.loading import read_results
+from pyrjsel.selection.models.multinomial import MultinomialSelection, multinomial
 from pyrjsel.selection.models.negbin import NegbinSelection, negbin
 from pyrjsel.selection.priors.coefficients import GPrior, Normal
 from pyrjsel.selection.priors.confluent import CCH, BetaPrime, Intrinsic, Robust
@@ -32,6 +33,7 @@ __all__ = [
     "Intrinsic",
     "LinearSelection",
     "LogitSelection",
+    "MultinomialSelection",
     "NegbinSelection",
     "Normal",
     "PoissonSelection",
@@ -47,6 +49,7 @@ __all__ = [
     "gamma",
     "linear",
     "logit",
+    "multinomial",
     "negbin",
     "poisson",
     "probit",

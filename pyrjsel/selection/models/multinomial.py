@@ -7,6 +7,7 @@ from pyrjsel.families import Family, Multinomial
 from pyrjsel.selection.models._docstrings import shared_text
 from pyrjsel.selection.models.base import Selection
 from pyrjsel.selection.priors.coefficients import GPrior
+from pyrjsel.selection.results.classes.results import ClassResults
 from pyrjsel.selection.specification import Choices
 
 
@@ -18,6 +19,7 @@ class MultinomialSelection(Selection):
     title = "Multinomial model selection"
     _family = Multinomial()
     _default_prior = GPrior("n", information="null")
+    _results = ClassResults
 
     @classmethod
     def _family_of(cls, design: Design, choices: Choices) -> Family:

@@ -67,7 +67,7 @@ cdef class Problem:
         if n == 0 or m == 0 or wy.shape[0] != n or offset.shape[0] != n or precision.shape[0] != m \
                 or precision.shape[1] != m or shift.shape[0] != m or penalty.shape[0] != m \
                 or term_start[term_start.shape[0] - 1] != m or term_start[0] < 1 \
-                or (family.between == NULL) != (term_start[0] == 1) or n % term_start[0] \
+                or (family.between == NULL and term_start[0] > 1) or n % term_start[0] \
                 or intercepts.shape[0] != term_start[0] or (w is not None and w.shape[0] < n) \
                 or (log_weights is not None and log_weights.shape[0] != m) \
                 or (log_prior_g is not None and (

@@ -19,7 +19,7 @@ PANELS = 12
 def plot_columns(results: PosteriorTables, ax: Any, top: int | None, sort: bool, per_sd: bool) -> Any:
     """Plot the coefficients of columns with their intervals."""
     regression = results.model.regression
-    table = results.coefficients.iloc[1:]
+    table = results._coefficient_table().iloc[regression.leading :]
     if per_sd:
         table = table.mul(regression.scale, axis=0)
     return plot_coefficients(
@@ -45,9 +45,9 @@ def plot_column_densities(
     refuse_spikes(regression, "a spike at zero has no place there")
     inclusion = np.repeat(results.posterior.inclusion, np.diff(regression.term_start))
     return plot_densities(
-        list(results.coefficients.index[1:]),
+        list(results._column_names[regression.leading :]),
         inclusion,
-        draws[:, 1:] * (regression.scale if per_sd else 1.0),
+        draws[:, regression.leading :] * (regression.scale if per_sd else 1.0),
         ax=ax,
         top=min(PANELS, inclusion.size) if top is None else top,
         sort=sort,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Any, cast
+from typing import Any, ClassVar, cast
 
 import numpy as np
 import pandas as pd
@@ -38,6 +38,9 @@ MOST_DRAWS = 10**7
 
 class Predictive(PosteriorTables):
     """Methods of :class:`SelectionResults` that predict or simulate responses."""
+
+    # Class of predictions.
+    _prediction_kind: ClassVar[type[Prediction]] = Prediction
 
     def get_prediction(
         self,
@@ -169,7 +172,7 @@ class Predictive(PosteriorTables):
             coefficients, nuisance = self._coefficient_draws(gamma, draws or PREDICTION_DRAWS)
         else:
             coefficients, nuisance = np.empty((0, x.shape[1] + 1)), {}
-        return Prediction(x, offset, index, coefficients, family, name, nuisance, means)
+        return self._prediction_kind(x, offset, index, coefficients, family, name, nuisance, means)
 
     def _mean_coefficients(self, gamma: ByteArray | None) -> FloatArray:
         """Return posterior means (D + 1,) of coefficients of a linear model; averages over all if None."""

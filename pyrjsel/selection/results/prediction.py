@@ -186,12 +186,16 @@ class Prediction:
         eta += coefficients[:, 0] + self.offset[rows, None]
         return np.asarray(eta)
 
+    def _means(self, eta: FloatArray) -> FloatArray:
+        """Return expectations at linear predictors (rows, draws)."""
+        return self.family.mean(eta)
+
     def _blocks(self, rows: np.ndarray) -> Iterator[tuple[np.ndarray, FloatArray]]:
         """Yield positions of rows and their means, (rows, m), in blocks."""
         step = max(1, CACHED // len(self.coefficients))
         for begin in range(0, rows.size, step):
             part = rows[begin : begin + step]
-            yield part, self.family.mean(self._eta(part, slice(None)))
+            yield part, self._means(self._eta(part, slice(None)))
 
     def simulate(
         self, rows: np.ndarray, weights: FloatArray, draws: int, rng: np.random.Generator
@@ -205,7 +209,7 @@ class Prediction:
         step = max(1, BLOCK // max(rows.size, 1))
         for begin in range(0, draws, step):
             part = chosen[begin : begin + step]
-            mean = self.family.mean(self._eta(rows, part))
+            mean = self._means(self._eta(rows, part))
             nuisance = {name: value[part] for name, value in self.nuisance.items()}
             response = self.family.simulate(mean, weights, nuisance, rng)
             yield slice(begin, begin + part.size), mean, response
@@ -278,14 +282,14 @@ class Prediction:
             with np.errstate(over="ignore", invalid="ignore"):
                 out[part, 0] = means.mean(axis=1)
                 out[part, 1] = means.std(axis=1, ddof=1) if means.shape[1] > 1 else np.nan
-                out[part, 2:4] = _quantiles(means, (alpha / 2, 1 - alpha / 2))
+                out[part, 2:4] = quantiles(means, (alpha / 2, 1 - alpha / 2))
             out[part, 4:] = self.family.interval(means, alpha, self.nuisance)
         if self.means is not None:
             out[:, 0] = linear_mean(self.x, self.offset, self.means)
         return pd.DataFrame(out, index=self.index.copy(), columns=columns)
 
 
-def _quantiles(values: FloatArray, probabilities: tuple[float, ...]) -> FloatArray:
+def quantiles(values: FloatArray, probabilities: tuple[float, ...]) -> FloatArray:
     """Return quantiles (rows, probabilities) of values (rows, m), as ``numpy.quantile`` does.
 
     Rows are sorted: numpy's partition at several positions takes four times as long.

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import partial
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 import pandas as pd
@@ -27,7 +27,7 @@ from pyrjsel.selection.results.plots import (
     refuse_spikes,
 )
 from pyrjsel.selection.results.posterior_predictive import Predictive
-from pyrjsel.selection.results.prediction import WHICH, Prediction, prediction_rows
+from pyrjsel.selection.results.prediction import WHICH, prediction_rows
 from pyrjsel.selection.results.sampled import arviz_groups, arviz_of_models, recorded_run
 from pyrjsel.selection.results.saving import KIND, SCHEMA, content_of
 from pyrjsel.selection.results.screening import screened
@@ -128,6 +128,8 @@ class SelectionResults(Predictive):
 
     _texts = TEXTS
     _file = (KIND, SCHEMA)
+    # Class of the results of one model.
+    _single_kind: ClassVar[type[SingleModelResults]] = SingleModelResults
 
     def screen(self, threshold: float = 0.30, *, others: Sequence[SelectionResults] = ()) -> SelectionModel:
         """Return the model restricted to the relevant terms, on the same rows, ready to fit.
@@ -201,7 +203,7 @@ class SelectionResults(Predictive):
         >>> round(results.single_model(["smoke"]).rsquared, 3)
         0.036
         """
-        return SingleModelResults(self, self._asked(which))
+        return self._single_kind(self, self._asked(which))
 
     def _asked(self, which: int | str | Sequence[str]) -> ByteArray:
         """Return the model (J,) that a user means."""
@@ -321,7 +323,7 @@ class SelectionResults(Predictive):
                 f"{len(coefficients):,} draws: {MOST_DENSITIES:,} numbers at most. Thin the draws."
             )
         family, data = self.model.regression.family, self.model.data
-        made = Prediction(
+        made = self._prediction_kind(
             x, given["offset"], index, coefficients, family, self.model.design.response, nuisance
         )
         return made.log_densities(np.asarray(data.y), given["weights"])

@@ -60,7 +60,7 @@ class SingleModelResults:
 
     @kept_property
     def _columns(self) -> np.ndarray:
-        """Columns of the model among those of the design, the intercept (0) first."""
+        """Columns of the model among those of the regression, intercepts first."""
         return np.asarray(self._results.model.regression.model_columns(self._gamma))
 
     @kept_property
@@ -79,12 +79,12 @@ class SingleModelResults:
     @property
     def params(self) -> pd.Series:
         """Posterior means, by column of the design."""
-        return pd.Series(self._moments[0].copy(), index=self._names, name="mean")
+        return self._results._presented(pd.Series(self._moments[0].copy(), index=self._names, name="mean"))
 
     @property
     def bse(self) -> pd.Series:
         """Posterior standard deviations, by column of the design."""
-        return pd.Series(self._moments[1].copy(), index=self._names, name="sd")
+        return self._results._presented(pd.Series(self._moments[1].copy(), index=self._names, name="sd"))
 
     def conf_int(self, alpha: float = 0.05, *, kind: str = "equal-tailed") -> pd.DataFrame:
         """Return posterior intervals of the coefficients, from 4,000 independent draws.
@@ -106,14 +106,14 @@ class SingleModelResults:
         ParameterError
             If `alpha` is not in (0, 1), or `kind` is not one of the two.
         """
-        return interval_table(self._draws, alpha, kind, self._names)
+        return self._results._presented(interval_table(self._draws, alpha, kind, self._names))
 
     @property
     def coefficients(self) -> pd.DataFrame:
         """Columns ``mean``, ``sd``, ``ci_lower``, ``ci_upper`` (equal-tailed 95 %) and ``prob_positive``."""
-        interval = self.conf_int()
+        interval = interval_table(self._draws, 0.05, "equal-tailed", self._names)
         mean, sd, positive = self._moments
-        return pd.DataFrame(
+        table = pd.DataFrame(
             {
                 "mean": mean,
                 "sd": sd,
@@ -123,6 +123,7 @@ class SingleModelResults:
             },
             index=self._names,
         )
+        return self._results._presented(table)
 
     # ------------------------------------------------------------------ the model among all
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 import pandas as pd
@@ -37,6 +37,9 @@ from pyrjsel.selection.results.prediction import (
     moments_of,
     rows_of_fit,
 )
+
+
+Presented = TypeVar("Presented", pd.Series, pd.DataFrame)
 
 
 @dataclass(frozen=True, eq=False)
@@ -197,8 +200,12 @@ class PosteriorTables(ModelSpaceResults[SelectionModel]):
         The interval is that of :meth:`conf_int`, from draws also after enumeration; the other columns are
         sums over models, or over all iterations of a sampler.
         """
+        return self._presented(self._coefficient_table())
+
+    def _coefficient_table(self) -> pd.DataFrame:
+        """Return the same in the order of the columns of the regression."""
         moments = self.posterior.moments
-        interval = self.conf_int()
+        interval = interval_table(self._averaged[0], 0.05, "equal-tailed", self._column_names)
         return coefficient_table(
             list(self._column_names),
             moments.mean,
@@ -210,19 +217,28 @@ class PosteriorTables(ModelSpaceResults[SelectionModel]):
             moments.sd_included,
         )
 
+    def _presented(self, table: Presented) -> Presented:
+        """Return a table by column of the regression as users see it."""
+        return table
+
     @property
     def _column_names(self) -> pd.Index:
+        """Names of the columns of the regression, intercepts first."""
         return pd.Index([INTERCEPT, *self.model.design.column_names], name="column", dtype=object)
 
     @property
     def params(self) -> pd.Series:
         """Model-averaged posterior means, by column of the design."""
-        return pd.Series(self.posterior.moments.mean.copy(), index=self._column_names, name="mean")
+        return self._presented(
+            pd.Series(self.posterior.moments.mean.copy(), index=self._column_names, name="mean")
+        )
 
     @property
     def bse(self) -> pd.Series:
         """Model-averaged posterior standard deviations, by column of the design."""
-        return pd.Series(self.posterior.moments.sd.copy(), index=self._column_names, name="sd")
+        return self._presented(
+            pd.Series(self.posterior.moments.sd.copy(), index=self._column_names, name="sd")
+        )
 
     def conf_int(self, alpha: float = 0.05, *, kind: str = "equal-tailed") -> pd.DataFrame:
         """Return posterior intervals of the model-averaged coefficients.
@@ -252,7 +268,7 @@ class PosteriorTables(ModelSpaceResults[SelectionModel]):
         error of 0.04 standard deviations for a normal posterior, and of up to 0.2 if tails are heavy or the
         end lies between the point mass at zero and the other values.
         """
-        return interval_table(self._averaged[0], alpha, kind, self._column_names)
+        return self._presented(interval_table(self._averaged[0], alpha, kind, self._column_names))
 
     @property
     @kept_table
@@ -395,9 +411,14 @@ class PosteriorTables(ModelSpaceResults[SelectionModel]):
         known = posterior.packed[: len(self.models)]
         known = known[posterior.probability[: len(known)] > 0]
         distance = np.empty(len(known))
+        # That of several linear predictors is the same for every base class.
+        across = self.model._family.across(data.y, weights, False)
         for k, gamma in enumerate(known):
             gap = moments_of(self._marginal, gamma, quick=True)[0] - posterior.moments.mean
-            distance[k] = gap[1:] @ gram @ gap[1:] + weights.sum() * (gap[0] + centre @ gap[1:]) ** 2
+            gap = gap.reshape(-1, len(across))
+            middle = gap[0] + centre @ gap[1:]
+            form = gap[1:].T @ gram @ gap[1:] + weights.sum() * np.outer(middle, middle)
+            distance[k] = np.sum(across * form)
         return known[int(np.argmin(distance))]
 
     def _model(self, which: str) -> ByteArray:

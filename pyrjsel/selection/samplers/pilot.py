@@ -54,8 +54,8 @@ class _PilotChain(SurrogateChain):
 
     def width(self) -> float:
         """Return the average number of columns of the models of the last steps."""
-        sizes = np.diff(self.job.regression.term_start)
-        return 1.0 + float(np.mean(np.array(self.models) @ sizes))
+        regression = self.job.regression
+        return regression.leading + float(np.mean(np.array(self.models) @ np.diff(regression.term_start)))
 
 
 def explore(job: Job) -> Pilot:

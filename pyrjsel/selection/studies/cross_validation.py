@@ -21,7 +21,7 @@ from pyrjsel.selection.results.prediction import WHICH, rows_of_fit
 from pyrjsel.selection.studies.folds import make_folds
 from pyrjsel.selection.studies.refits import refit
 
-FORMATS = dict.fromkeys(("log_score", "se", "difference", "brier"), "fixed3")
+FORMATS = dict.fromkeys(("log_score", "se", "difference", "brier", "error_rate"), "fixed3")
 
 
 class CrossValidation:
@@ -34,7 +34,7 @@ class CrossValidation:
     log_density : DataFrame, shape (rows, predictors)
         Log posterior predictive density of each response under the fit without its fold.
     predicted : DataFrame, shape (rows, predictors)
-        Expected responses under the same fits.
+        Expected responses under the same fits; of classes, columns for each class of each predictor.
     fold : Series, shape (rows,)
         The fold of each row.
     y, weights : ndarray, shape (rows,)
@@ -73,7 +73,10 @@ class CrossValidation:
 
     @property
     def predicted(self) -> pd.DataFrame:
-        """Expected response of each row under the fit without its fold, by predictor."""
+        """Expected response of each row under the fit without its fold, by predictor.
+
+        Of a model with classes, the probability of each, by predictor and class.
+        """
         return self._predicted.copy()
 
     @property
@@ -98,7 +101,8 @@ class CrossValidation:
 
         Columns ``log_score`` (mean over the rows of the log predictive densities; higher is better), ``se``
         (its standard error, if rows are independent), and ``brier`` (binomial: mean squared error of the
-        probabilities of single outcomes) or ``rmse``. The log score times the number of rows is the expected
+        probabilities of single outcomes), ``error_rate`` (multinomial: proportion of rows whose most probable
+        class is not theirs) or ``rmse``. The log score times the number of rows is the expected
         log pointwise predictive density (elpd) of ArviZ and loo.
         """
         rows = []
@@ -121,7 +125,7 @@ class CrossValidation:
 
     @property
     def folds(self) -> pd.DataFrame:
-        """Scores by fold and predictor: ``rows``, ``log_score`` and ``brier`` or ``rmse``."""
+        """Scores by fold and predictor: ``rows``, ``log_score``, and ``brier``, ``error_rate`` or ``rmse``."""
         rows, keys = [], []
         codes, labels = pd.factorize(self._fold, sort=True)
         for code, label in enumerate(labels):
@@ -184,7 +188,8 @@ def cross_validated(
     codes, labels = make_folds(rows, used, folds, stratify, rng.spawn(1)[0])
     data, weights = some_rows(rows, used), weights[used]
     offset = data.extras.get("offset", np.zeros(data.y.size))
-    log_density, predicted = (np.empty((data.y.size, len(chosen))) for _ in range(2))
+    log_density = np.empty((data.y.size, len(chosen)))
+    predicted: dict[str, list[Any]] = {name: [] for name in chosen}
     refits = Refits("Fold")
     for code, (label, stream) in enumerate(zip(labels, rng.spawn(len(labels)), strict=True)):
         test = np.flatnonzero(codes == code)
@@ -194,18 +199,27 @@ def cross_validated(
                 gamma = None if name == "bma" else results._model(name)
                 prediction = results._predict_at(data.X[test], offset[test], data.index[test], gamma)
                 log_density[test, column] = prediction.log_density(data.y[test], weights[test])
-                predicted[test, column] = prediction.mean()
+                predicted[name].append(prediction.mean())
     refits.warn()
     columns = pd.Index(chosen, name="which")
     fold = pd.Series(pd.Index(labels).take(codes), index=data.index, name="fold")
     return CrossValidation(
         model,
         pd.DataFrame(log_density, index=data.index, columns=columns),
-        pd.DataFrame(predicted, index=data.index, columns=columns),
+        _joined(predicted, codes, data.index),
         fold,
         data.y,
         weights,
     )
+
+
+def _joined(parts: Mapping[str, list[Any]], codes: np.ndarray, index: pd.Index) -> pd.DataFrame:
+    """Return predictions of all rows from those of each fold, by predictor (and class, if tables)."""
+    # Rows come in the order of their folds.
+    order = np.argsort(np.argsort(codes, kind="stable"), kind="stable")
+    whole = {name: pd.concat(each).iloc[order].set_axis(index) for name, each in parts.items()}
+    several = next(iter(whole.values())).ndim == 2
+    return pd.concat(whole, axis=1, names=["which", *(["class"] if several else [])])
 
 
 def some_rows(data: DesignData, rows: np.ndarray) -> DesignData:

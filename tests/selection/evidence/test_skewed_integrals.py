@@ -211,7 +211,7 @@ def test_halves_make_the_whole():
     full = np.ones(6, dtype=np.uint8)
     for pairs in (64, 66):
         whole = marginal._at_mode(full, pairs, marginal.stream(full), halves=True)
-        shift = regression.raw_shift[marginal.finder.columns]
+        shift = regression.shifts(marginal.finder.columns)
         one, two = (whole.part(half, shift) for half in whole.halves)
         assert (one.pairs, two.pairs) == (32, pairs - 32)
         both = one.joined(two, 32 / pairs)

@@ -343,7 +343,7 @@ class CorrectedChain(CollapsedChain):
 
     def study(self, known: Known) -> None:
         """Learn the mean coefficients of a model of burn-in."""
-        centre = np.zeros(self.sum.size)
+        regression, centre = self.job.regression, np.zeros(self.sum.size)
         centre[known.integral.columns] = known.integral.moments[0]
         centre[: regression.leading] += centre @ regression.shifts(np.arange(centre.size))
         self.sum += centre

@@ -255,7 +255,8 @@ class PopulationChain(JumpChain):
         if scheme == "fixed":
             return
         parts = self.main.log_density()
-        columns = 1 + float(self.main.state()[0] @ np.diff(self.job.regression.term_start))
+        regression = self.job.regression
+        columns = regression.leading + float(self.main.state()[0] @ np.diff(regression.term_start))
         for k, law in enumerate(self.laws):
             self.log_law[k] = law.logpdf(self.grid[k])
             if scheme == "exact":

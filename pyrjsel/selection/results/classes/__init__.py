@@ -1,0 +1,1 @@
+"""Results of models of classes."""
