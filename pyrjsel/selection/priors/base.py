@@ -78,11 +78,11 @@ class Rule(IntEnum):
 class CompiledPrior:
     """A coefficient prior on the internal scale, in a common exponential form.
 
-    With K the `precision` restricted to the columns of a model, intercept first,
+    With K the `precision` restricted to the columns of a model, intercepts first,
 
     ``log f(b) = (log det K - d log 2 pi - b'K b) / 2 + shift'b - sum(penalty) / 2``;
 
-    a flat intercept has precision 0 and is excluded from d and from the determinant. If coefficients are
+    flat intercepts have precision 0 and are excluded from d and from the determinant. If coefficients are
     independent on some scale, log det K is the sum of `log_weights` over the columns, which avoids the
     rounding errors of the matrix for intercepts far from the data. Compiled loops use only this form.
 
@@ -96,6 +96,8 @@ class CompiledPrior:
     ----------
     joint : bool
         Whether the intercept is a column of a g-prior.
+    leading : int
+        Number of intercepts.
     mixture : DistributionOfG or None
         The prior on g.
     total_weight : float
@@ -113,6 +115,7 @@ class CompiledPrior:
     rank_tol: float
     log_weights: FloatArray | None = None
     joint: bool = False
+    leading: int = 1
     mixture: DistributionOfG | None = None
     total_weight: float = 1.0
     rule: Rule | None = None
@@ -150,18 +153,21 @@ class CompiledPrior:
             precision[:lead, :lead] = self.precision[0, 0] * np.eye(lead)
         shift, penalty = np.repeat(self.shift, lead), np.repeat(self.penalty, lead)
         logs = None if self.log_weights is None else np.repeat(self.log_weights, lead)
-        return replace(self, precision=precision, shift=shift, penalty=penalty, log_weights=logs)
+        return replace(
+            self, precision=precision, shift=shift, penalty=penalty, log_weights=logs, leading=lead
+        )
 
     def logpdf(self, b: FloatArray, columns: np.ndarray) -> float:
-        """Return the log density of coefficients `b` (d,) of `columns` (d,), intercept (0) first."""
+        """Return the log density of coefficients `b` (d,) of `columns` (d,), intercepts first."""
         k = self.precision[np.ix_(columns, columns)]
-        proper = k[1:, 1:] if self.flat else k
+        flat = self.leading if self.flat else 0
+        proper = k[flat:, flat:]
         if self.log_weights is None:
             sign, log_det = np.linalg.slogdet(proper)
             if sign <= 0:
                 return -np.inf
         else:
-            log_det = self.log_weights[columns[1:] if self.flat else columns].sum()
+            log_det = self.log_weights[columns[flat:]].sum()
         exponent = -0.5 * b @ k @ b + self.shift[columns] @ b - 0.5 * self.penalty[columns].sum()
         return float(exponent + 0.5 * log_det - 0.5 * proper.shape[0] * np.log(2 * np.pi))
 

@@ -125,6 +125,11 @@ class SingleModelResults:
         )
         return self._results._presented(table)
 
+    @property
+    def _shown(self) -> pd.DataFrame:
+        """The same as in the summary."""
+        return self.coefficients
+
     # ------------------------------------------------------------------ the model among all
 
     @property
@@ -270,4 +275,4 @@ class SingleModelResults:
             (share[0], f"{share[1]:.3f}"),
         ]
         notes = ["Posterior of the coefficients given this model; intervals are equal-tailed, of 95 %."]
-        return Report(f"{model.title}: one model", facts, [("Coefficients", self.coefficients)], notes)
+        return Report(f"{model.title}: one model", facts, [("Coefficients", self._shown)], notes)

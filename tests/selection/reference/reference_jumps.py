@@ -23,7 +23,7 @@ import math
 from dataclasses import dataclass
 
 import numpy as np
-from slopes import CURVE, SCORE, entry
+from slopes import derivatives
 
 from pyrjsel._typing import BoolArray, ByteArray, FloatArray
 from pyrjsel.model_space import ModelSpace
@@ -153,11 +153,11 @@ class Transition:
         regression = self.regression
         x, prior = regression.columns[columns], regression.prior
         weights = np.ones(regression.y.size) if regression.weights is None else regression.weights
-        y, eta, link = regression.y, regression.offset + b @ regression.columns, entry(regression.family)
+        eta = regression.offset + b @ regression.columns
+        slope, information = derivatives(regression.family, x, regression.y, eta, weights)
         # b is zero outside the model, so that whole rows of K may be used.
-        score = x @ (weights * SCORE[link](y, eta)) + prior.shift[columns] - prior.precision[columns] @ b
-        curvature = weights * CURVE[link](y, eta)
-        precision = (x * curvature) @ x.T + prior.precision[columns][:, columns]
+        score = slope + prior.shift[columns] - prior.precision[columns] @ b
+        precision = information + prior.precision[columns][:, columns]
         step = np.linalg.solve(precision, score)
         if reach is None:
             return Gaussian(b[columns] + step, precision)

@@ -65,6 +65,28 @@ CURVE = {
 }
 
 
+def derivatives(family, x, y, eta, weights):
+    """The gradient (d,) and minus the Hessian (d, d) of a log-likelihood in coefficients of columns x (d, n).
+
+    Of classes, eta has all rows of one linear predictor after those of another, and so have x, y and weights:
+    minus the Hessian is a sum over rows of ``w x (diag(p) - p p') x'``.
+    """
+    if family.name != "multinomial":
+        link = entry(family)
+        return x @ (weights * SCORE[link](y, eta)), (x * (weights * CURVE[link](y, eta))) @ x.T
+    size = family.predictors
+    odds = np.exp(eta.reshape(size, -1))
+    p = odds / (1 + odds.sum(axis=0))
+    by_row = x.reshape(len(x), size, -1)
+    weights = weights.reshape(size, -1)
+    gradient = np.einsum("dln,ln->d", by_row, weights * (y.reshape(size, -1) - p))
+    hessian = np.zeros((len(x), len(x)))
+    for i in range(p.shape[1]):
+        rows = by_row[:, :, i]
+        hessian += weights[0, i] * rows @ (np.diag(p[:, i]) - np.outer(p[:, i], p[:, i])) @ rows.T
+    return gradient, hessian
+
+
 def entry(family):
     """The entry of a family: by link, and by name where a link has two families."""
     return family.name if family.name in SCORE else family.link

@@ -29,6 +29,12 @@ class ClassModelResults(SingleModelResults):
     """
 
     @property
+    def _shown(self) -> pd.DataFrame:
+        """Coefficients as in the summary, with one label for class and column."""
+        table = self.coefficients
+        return table.set_axis([f"{level}: {column}" for level, column in table.index])
+
+    @property
     def resid(self) -> pd.DataFrame:  # type: ignore[override]
         """1 for the class of a row and 0 for others, minus :attr:`fittedvalues`."""
         data, fitted = rows_of_fit(self._results.model), self.fittedvalues
