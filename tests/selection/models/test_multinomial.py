@@ -1,0 +1,428 @@
+"""Multinomial models: maxima, marginal likelihoods, base classes, samplers, predictions, scores, files, errors.
+
+The passes are tested in ``tests/families``, jumps in ``samplers/reversible_jump``.
+"""
+
+from itertools import product
+
+import numpy as np
+import pandas as pd
+import pytest
+import statsmodels.api as sm
+from scipy.optimize import minimize
+from scipy.special import log_softmax, logsumexp, softmax
+
+import pyrjsel as rj
+from pyrjsel.__main__ import main
+from pyrjsel.selection.evidence.laplace import MarginalLikelihood
+
+FORMULA = "kind ~ a + b + C(level)"
+INVARIANT = {
+    "null": rj.GPrior("n", information="null"),
+    "unit": rj.GPrior("4n"),
+    "unit, flat": rj.GPrior(9.0, intercept="flat"),
+    "hyper-g/n": rj.HyperGN(4),
+    "robust": rj.Robust(),
+    "observed": rj.GPrior("n", information="observed"),
+    "best g": rj.EmpiricalBayes(),
+    "bic": rj.BIC(),
+}
+
+
+@pytest.fixture(scope="module")
+def table():
+    """Sixty rows of three classes: an effect, two related columns, a factor."""
+    rng = np.random.default_rng(6)
+    x = rng.standard_normal((60, 2))
+    frame = pd.DataFrame({"a": 3 + 2 * x[:, 0], "b": x[:, 0] + x[:, 1]})
+    frame["level"] = rng.choice(["p", "q", "r"], 60)
+    eta = np.column_stack([np.zeros(60), 0.3 + 0.9 * x[:, 0], 0.6 * (frame["level"] == "q") - 0.4 * x[:, 0]])
+    frame["kind"] = np.array(["low", "mid", "top"])[(eta + rng.gumbel(size=eta.shape)).argmax(axis=1)]
+    frame["n"] = rng.integers(1, 4, 60)
+    return frame
+
+
+@pytest.fixture(scope="module")
+def model(table):
+    return rj.multinomial(FORMULA, table)
+
+
+@pytest.fixture(scope="module")
+def enumerated(model):
+    return model.fit(sampler="enumerate", rng=1)
+
+
+@pytest.fixture(scope="module")
+def drawn(model):
+    return model.fit(sampler="rjmcmc", draws=300, burn_in=100, chains=2, rng=3)
+
+
+def with_base(table, base):
+    """The data with another base class."""
+    others = [level for level in ("low", "mid", "top") if level != base]
+    return table.assign(kind=pd.Categorical(table["kind"], [base, *others]))
+
+
+# ---------------------------------------------------------------------- maxima and integrals
+
+
+def test_maxima_are_those_of_statsmodels(table):
+    """Maximum, information, deviance and BIC of a model, through BIC, which has these alone."""
+    results = rj.multinomial("kind ~ a + b", table, coef_prior=rj.BIC(), always=["a", "b"]).fit()
+    fit = sm.MNLogit(table["kind"], sm.add_constant(table[["a", "b"]])).fit(method="newton", disp=0, tol=1e-12)
+    np.testing.assert_allclose(results.coefficients["mean"], np.ravel(fit.params, order="F"), rtol=1e-6)
+    np.testing.assert_allclose(results.coefficients["sd"], np.ravel(fit.bse, order="F"), rtol=1e-6)
+    row = results.models.iloc[0]
+    # A search of maxima ends where a step gains less than 1e-9.
+    assert row["deviance"] == pytest.approx(-2 * fit.llf, abs=1e-8)
+    assert row["log_marginal"] == pytest.approx(fit.llf - 3 * np.log(60), abs=1e-7)
+    null = rj.multinomial("kind ~ a", table, coef_prior=rj.BIC(), always=["a"]).fit().single_model([*"a"])
+    assert null.prsquared == pytest.approx(
+        sm.MNLogit(table["kind"], sm.add_constant(table[["a"]])).fit(method="newton", disp=0).prsquared
+    )
+
+
+def quadrature(x, y, w, precision):
+    """Log marginal likelihood of coefficients (2, 1 + d) with flat intercepts and slopes N(0, precision^-1).
+
+    By the trapezoidal rule around the mode, in units of the curvature there.
+    """
+    d = x.shape[1]
+    design = np.column_stack([np.ones(len(x)), x])
+    own = np.arange(len(y)), y
+
+    def value(flat):
+        beta = flat.reshape(2, 1 + d)
+        eta = np.column_stack([np.zeros(len(x)), design @ beta.T])
+        slopes = beta[:, 1:].T.ravel()  # by column, then class
+        return w @ log_softmax(eta, axis=1)[own] - 0.5 * slopes @ precision @ slopes
+
+    size = 2 * (1 + d)
+    start = minimize(lambda b: -value(b), np.zeros(size), method="BFGS", options={"gtol": 1e-8}).x
+    step = 1e-4 * np.eye(size)
+    hessian = np.array(
+        [
+            [(value(start + a + b) - value(start + a - b) - value(start + b - a) + value(start - a - b)) / 4e-8
+             for a in step] for b in step
+        ]
+    )  # fmt: skip
+    root = np.linalg.cholesky(np.linalg.inv(-hessian))
+    # Six and a half deviations either side at a spacing of 0.8: rounding and tails are below 1e-6.
+    grid = np.arange(-8, 9) * 0.8
+    points = start + np.array(list(product(grid, repeat=size))) @ root.T
+    total = []
+    for part in np.array_split(points, 40):
+        beta = part.reshape(len(part), 2, 1 + d)
+        eta = np.einsum("nk,plk->pnl", design, beta)
+        norm = np.log1p(np.exp(eta).sum(axis=2))
+        chosen = np.concatenate([np.zeros((*eta.shape[:2], 1)), eta], axis=2)[:, own[0], own[1]]
+        slopes = beta[:, :, 1:].transpose(0, 2, 1).reshape(len(part), -1)
+        total.append((chosen - norm) @ w - 0.5 * np.einsum("pi,ij,pj->p", slopes, precision, slopes))
+    constant = 0.5 * np.linalg.slogdet(precision)[1] - 0.5 * len(precision) * np.log(2 * np.pi) if d else 0.0
+    return logsumexp(np.concatenate(total)) + size * np.log(0.8) + np.log(np.diag(root)).sum() + constant
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+def test_marginal_likelihoods_are_those_of_quadrature(table, weighted):
+    """The empty model, and one of a column, with the prior written out on the column as it is."""
+    rows = table.iloc[:30]
+    w = rows["n"].to_numpy(float) if weighted else np.ones(30)
+    y = np.searchsorted(["low", "mid", "top"], rows["kind"])
+    p = np.bincount(y, w)[1:] / w.sum()
+    x = rows[["a"]].to_numpy()
+    away = x - np.average(x, axis=0, weights=w)
+    precision = np.kron((away * w[:, None]).T @ away, np.diag(p) - np.outer(p, p)) / w.sum()
+    want = [quadrature(x[:, :0], y, w, np.zeros((0, 0))), quadrature(x, y, w, precision)]
+    results = rj.multinomial("kind ~ a", rows, weights="n" if weighted else None).fit(rng=1)
+    for model, value in enumerate(want):
+        found = results._marginal.integrate(np.array([model], dtype=np.uint8), pairs=2**16)
+        # Relative errors of 1e-3 to 2e-3 from 130,000 draws; the quadrature's is below 1e-6.
+        assert np.sqrt(found.variance) < 3e-3
+        assert abs(found.log_marginal - value) < 6 * np.sqrt(found.variance)
+    share = results.inclusion.iloc[0]
+    assert abs(share["posterior"] - 1 / (1 + np.exp(want[0] - want[1]))) < 1e-4 + 6 * share["mcse"]
+
+
+@pytest.mark.parametrize("name", INVARIANT)
+def test_the_base_class_does_not_matter(table, name):
+    """Log marginal likelihoods, coefficients and probabilities are the same with every base class."""
+    found = []
+    for base in ("low", "mid", "top"):
+        data = with_base(table, base)
+        results = rj.multinomial(FORMULA, data, coef_prior=INVARIANT[name]).fit(integration="laplace")
+        assert results.classes[0] == base
+        found.append(results)
+    models = [each.models.set_index("terms")["log_marginal"].sort_index() for each in found]
+    for other, log_marginal in zip(found[1:], models[1:], strict=True):
+        # Rounding, and searches that end within 1e-10 of the maximum.
+        np.testing.assert_allclose(log_marginal, models[0], rtol=0, atol=1e-7)
+        np.testing.assert_allclose(other.inclusion["posterior"], found[0].inclusion["posterior"], atol=1e-8)
+    of_low, of_mid = (each.coefficients["mean"].unstack("column") for each in found[:2])
+    # The log odds of "top" against "mid", from both.
+    np.testing.assert_allclose(
+        of_low.loc["top"] - of_low.loc["mid"], of_mid.loc["top"][of_low.columns], atol=1e-6
+    )
+    best = [each.best("bpm") for each in found]
+    assert best[0] == best[1] == best[2]
+
+
+def test_the_base_class_matters_under_independent_priors(table):
+    fits = [
+        rj.multinomial(FORMULA, with_base(table, base), coef_prior=rj.Normal(0.5)).fit(integration="laplace")
+        for base in ("low", "mid")
+    ]
+    gap = fits[0].inclusion["posterior"] - fits[1].inclusion["posterior"]
+    assert gap.abs().max() > 1e-3
+
+
+@pytest.mark.parametrize(
+    "prior",
+    [None, rj.GPrior("4n"), rj.Normal(0.8, mean=0.2), rj.HyperGN(4), rj.BIC(), rj.GPrior("n", "null", rj.Normal(2.0))],
+    ids=repr,
+)
+@pytest.mark.filterwarnings("ignore:The responses are overdispersed")
+def test_two_classes_are_a_logistic_model(table, prior):
+    """To rounding: the compiled sums differ in their order."""
+    two = table[table["kind"] != "low"]
+    found = [
+        make(FORMULA, two, coef_prior=prior, weights="n").fit(integration="laplace", rng=1)
+        for make in (rj.multinomial, rj.logit)
+    ]
+    one, other = (each.models.set_index("terms").sort_index() for each in found)
+    # Searches end within 1e-10 of the maximum.
+    np.testing.assert_allclose(one["log_marginal"], other["log_marginal"], rtol=0, atol=1e-7)
+    np.testing.assert_allclose(one["deviance"], other["deviance"], rtol=0, atol=1e-8)
+    np.testing.assert_allclose(
+        found[0].coefficients["mean"], found[1].coefficients["mean"], rtol=1e-5, atol=1e-7
+    )
+    # A uniform number on the edge between two nodes of log g may choose either: some of 4,000 draws differ.
+    tolerance = 1e-3 if isinstance(prior, rj.HyperGN) else 1e-6
+    np.testing.assert_allclose(found[0].predict(two)["top"], found[1].predict(two), rtol=0, atol=tolerance)
+
+
+@pytest.mark.filterwarnings("ignore::pyrjsel.ConvergenceWarning")
+def test_two_classes_have_the_draws_of_a_logistic_model(table):
+    two = table[table["kind"] != "low"]
+    drawn = [
+        make(FORMULA, two).fit(sampler="rjmcmc", draws=50, burn_in=20, chains=1, rng=2).draws
+        for make in (rj.multinomial, rj.logit)
+    ]
+    np.testing.assert_array_equal(drawn[0].model, drawn[1].model)
+    np.testing.assert_allclose(drawn[0].coefficients, drawn[1].coefficients, atol=1e-8)
+
+
+# ---------------------------------------------------------------------- samplers
+
+
+@pytest.mark.parametrize("sampler", ["collapsed", "rjmcmc", "population"])
+def test_samplers_agree_with_enumeration(model, enumerated, sampler):
+    found = model.fit(sampler=sampler, draws=1500, rng=4).posterior
+    exact = enumerated.posterior.inclusion
+    # |z| < 6 in 3 x 3 comparisons with errors from 50 batches: 1e-6.
+    assert np.abs((found.inclusion - exact) / np.maximum(found.inclusion_mcse, 1e-3)).max() < 6
+
+
+@pytest.mark.parametrize("prior", [rj.HyperGN(4), rj.ZellnerSiow()], ids=repr)
+def test_jumps_with_an_unknown_g(table, prior):
+    """Against sums over a grid of g of integrals given g."""
+    model = rj.multinomial("kind ~ a + b", table, coef_prior=prior)
+    exact = model.fit(sampler="enumerate", rng=1).posterior.inclusion
+    found = model.fit(sampler="rjmcmc", draws=1500, rng=4).posterior
+    assert np.abs((found.inclusion - exact) / np.maximum(found.inclusion_mcse, 1e-3)).max() < 6
+
+
+# ---------------------------------------------------------------------- results
+
+
+def test_coefficients_are_by_class_and_column(enumerated):
+    index = enumerated.coefficients.index
+    assert index.names == ["class", "column"]
+    assert index[:3].tolist() == [("mid", "Intercept"), ("mid", "a"), ("mid", "b")]
+    assert list(enumerated.params.index) == list(index) == list(enumerated.conf_int().index)
+    one = enumerated.single_model([*"a"])
+    assert list(one.params.index) == [(level, name) for level in ("mid", "top") for name in ("Intercept", "a")]
+    assert "top: a" in str(one.summary())
+
+
+def test_predictions_are_those_of_the_draws(drawn, table):
+    """Probabilities by class are means over draws of softmax of linear predictors."""
+    x = drawn.model.design.transform(table).X
+    vectors = drawn.draws.coefficients.reshape(-1, 1 + x.shape[1], 2)
+    eta = vectors[:, 0] + np.einsum("nd,mdl->nml", x, vectors[:, 1:])
+    p = softmax(np.concatenate([np.zeros((*eta.shape[:2], 1)), eta], axis=2), axis=2)
+    found = drawn.predict(table)
+    np.testing.assert_allclose(found, p.mean(axis=1), rtol=1e-12)
+    assert found.columns.tolist() == ["low", "mid", "top"]
+    frame = drawn.get_prediction(table).summary_frame(0.2)
+    np.testing.assert_allclose(frame["mean"].unstack()[found.columns], found, rtol=1e-12)
+    np.testing.assert_allclose(
+        frame["mean_ci_upper"].unstack()[found.columns], np.quantile(p, 0.9, axis=1), rtol=1e-12
+    )
+    assert drawn.classify(table).tolist() == found.idxmax(axis=1).tolist()
+    np.testing.assert_allclose(found.sum(axis=1), 1.0, rtol=1e-12)
+    y = np.searchsorted(["low", "mid", "top"], table["kind"])
+    scores = drawn.score(table)
+    own = found.to_numpy()[np.arange(60), y]
+    assert scores.loc["log_score", "value"] == pytest.approx(np.log(own).mean())
+    assert scores.loc["error_rate", "value"] == pytest.approx(np.mean(found.to_numpy().argmax(axis=1) != y))
+    pd.testing.assert_frame_equal(scores, drawn.score(table.drop(columns="kind"), table["kind"]))
+    pd.testing.assert_frame_equal(scores, drawn.score())
+
+
+def test_rows_with_missing_inputs(enumerated, table):
+    new = table.head(3).assign(a=[1.0, np.nan, 2.0])
+    assert enumerated.predict(new).isna().all(axis=1).tolist() == [False, True, False]
+    assert enumerated.classify(new).isna().tolist() == [False, True, False]
+    with pytest.raises(rj.DataError, match="1 of 3"):
+        enumerated.score(new)
+
+
+def test_fitted_values_of_a_sharp_prior_are_those_at_the_maximum(table):
+    """Under a prior that is all but flat, posterior means of probabilities are near the fitted ones."""
+    results = rj.multinomial("kind ~ a", table, coef_prior=rj.GPrior(1e6), always=["a"]).fit(rng=1)
+    fit = sm.MNLogit(table["kind"], sm.add_constant(table[["a"]])).fit(disp=0)
+    # Means over coefficients with standard deviations of 0.3 differ from values at the centre by 0.02.
+    assert np.abs(results.predict().to_numpy() - fit.predict()).max() < 0.03
+    single = results.single_model(1)
+    np.testing.assert_allclose(single.resid.sum(axis=1), 0.0, atol=1e-12)
+
+
+def test_simulated_classes_and_checks(drawn):
+    found = drawn.posterior_predictive(draws=200, rng=1)
+    assert set(np.unique(found.to_numpy())) == {"low", "mid", "top"}
+    share = (found == "mid").mean(axis=1)
+    # Means of 200 draws of 0 or 1: six standard deviations.
+    assert np.abs(share - drawn.predict()["mid"]).max() < 6 * 0.5 / np.sqrt(200)
+    check = drawn.check(draws=200)
+    assert check.index.tolist() == ["low", "mid", "top", "brier", "calibration"]
+    # The data come from the model: intercepts fit proportions, and other statistics are not extreme.
+    assert (check["p_value"] > 0.01).all()
+
+
+def test_cross_validation(model, table):
+    cv = model.cross_validate(3, which=["bma", "hpm"], rng=1, sampler="enumerate", integration="laplace")
+    p = cv.predicted["bma"]
+    assert p.columns.tolist() == ["low", "mid", "top"]
+    y = np.searchsorted(p.columns, table["kind"])
+    assert cv.scores.loc["bma", "error_rate"] == pytest.approx(np.mean(p.to_numpy().argmax(axis=1) != y))
+    np.testing.assert_allclose(cv.log_density["bma"], np.log(p.to_numpy()[np.arange(60), y]), rtol=1e-9)
+    # Each fold is predicted by a fit without it.
+    fold = cv.fold == 1
+    other = rj.multinomial(FORMULA, table[~fold]).fit(sampler="enumerate", integration="laplace", rng=5)
+    # Averages over 4,000 draws of probabilities with deviations of 0.1.
+    assert np.abs(other.predict(table[fold]) - p[fold]).to_numpy().max() < 0.02
+
+
+@pytest.mark.parametrize("with_data", [False, True])
+def test_saved_results(drawn, enumerated, table, tmp_path, with_data):
+    for results in (drawn, enumerated):
+        results.save(tmp_path / "fit.zip", data=with_data)
+        loaded = rj.load(tmp_path / "fit.zip")
+        assert type(loaded) is type(results)
+        assert loaded.classes == ("low", "mid", "top")
+        pd.testing.assert_frame_equal(loaded.coefficients, results.coefficients)
+        pd.testing.assert_frame_equal(loaded.predict(table), results.predict(table))
+        assert str(loaded.summary()) == str(results.summary())
+        again = rj.load(tmp_path / "fit.zip", data=table)
+        pd.testing.assert_frame_equal(again.score(), results.score())
+
+
+def test_extended_runs_are_longer_runs(model, drawn):
+    once = model.fit(sampler="rjmcmc", draws=400, burn_in=100, chains=2, rng=3)
+    longer = drawn.extend(100)
+    pd.testing.assert_frame_equal(longer.inclusion, once.inclusion)
+    pd.testing.assert_frame_equal(longer.coefficients, once.coefficients)
+
+
+def test_the_command_line(table, tmp_path, capsys):
+    table.to_csv(tmp_path / "rows.csv", index=False)
+    main(
+        [FORMULA, str(tmp_path / "rows.csv"), "--model", "multinomial", "--seed", "1", "--out", str(tmp_path / "out")]
+    )
+    assert "Multinomial model selection" in capsys.readouterr().out
+    assert {path.name for path in (tmp_path / "out").iterdir()} >= {"summary.txt", "coefficients.csv"}
+
+
+# ---------------------------------------------------------------------- responses
+
+
+@pytest.mark.parametrize(
+    ("values", "classes"),
+    [
+        ([3, 1, 2], (1, 2, 3)),
+        (pd.Categorical(["z", "y", "x"], ["z", "y", "x"]), ("z", "y", "x")),
+        (["b", "c", "a"], ("a", "b", "c")),
+    ],
+)
+def test_kinds_of_classes(values, classes):
+    rng = np.random.default_rng(1)
+    codes = rng.integers(0, 3, 60)
+    response = pd.Series(values).take(codes).reset_index(drop=True)
+    columns = pd.DataFrame({"x": rng.normal(size=60)})
+    results = rj.MultinomialSelection(response, columns).fit(integration="laplace")
+    assert results.classes == classes
+    found = results.classify()
+    assert found.dtype == response.dtype
+    assert set(found) <= set(classes)
+    assert results.score(columns, response)["rows"].iloc[0] == 60
+
+
+BAD = {
+    "one class": (["u"] * 8, "at least two levels"),
+    "a class of one row": ([*"uuuvvvvw"], r"at least two rows.*1 of 3 classes.*'w'"),
+    "more classes than rows can have": ([*"abcdefgh"], "8 of 8 classes in 8 rows"),
+    "real numbers": (np.linspace(0, 1, 8) + 0.05, "labels"),
+}
+
+
+@pytest.mark.parametrize("name", BAD)
+def test_responses_that_cannot_be_used(name):
+    response, match = BAD[name]
+    with pytest.raises(rj.DataError, match=match):
+        rj.MultinomialSelection(response, np.arange(8.0)[:, None])
+
+
+def test_other_errors(table, enumerated):
+    with pytest.raises(rj.NotAvailableError, match="offset"):
+        rj.multinomial(FORMULA, table, offset="n")
+    with pytest.raises(rj.NotAvailableError, match="offset"):
+        enumerated.predict(table, offset=np.zeros(60))
+    with pytest.raises(rj.DataError, match="'other'"):
+        enumerated.score(table.assign(kind="other"))
+    with pytest.raises(rj.DataError, match="weights"):
+        rj.multinomial(FORMULA, table, weights=np.where(table["n"] == 1, -1.0, 1.0))
+    rare = table.assign(w=np.where(table["kind"] == "top", 0.0, 1.0))
+    with pytest.raises(rj.DataError, match="positive weight.*'top'"):
+        rj.multinomial(FORMULA, rare, weights="w")
+
+
+def test_separated_classes():
+    """A column that tells a class apart: warned of, and named; the posterior is proper."""
+    rng = np.random.default_rng(2)
+    frame = pd.DataFrame({"x": rng.normal(size=60), "z": rng.normal(size=60)})
+    frame["kind"] = np.where(frame["x"] > 0.5, "c", np.where(rng.random(60) < 0.5, "a", "b"))
+    with pytest.warns(rj.SeparationWarning, match="by x"):
+        results = rj.multinomial("kind ~ x + z", frame).fit(rng=1)
+    assert results.inclusion["posterior"].loc["x"] > 0.99
+    # Completely separated classes leave no posterior under heavy tails: two intercepts need lighter ones.
+    frame["kind"] = np.select([frame["x"] > 0.5, frame["x"] < -0.5], ["c", "a"], "b")
+    frame["x"] = np.where(frame["kind"] == "b", 0.0, frame["x"])
+    frame["v"] = frame["kind"].map({"a": 1.0, "b": -1.0, "c": 1.0})
+    with pytest.raises(rj.DataError, match="a > 4"):
+        rj.multinomial("kind ~ x + v", frame, coef_prior=rj.HyperGN(3.9)).fit(integration="laplace")
+
+
+def test_fewer_rows_than_columns():
+    """Models with too many columns have no g-prior; a normal prior keeps them."""
+    rng = np.random.default_rng(3)
+    frame = pd.DataFrame(rng.normal(size=(6, 6)), columns=[*"abcdef"]).assign(kind=[*"uvwuvw"])
+    with pytest.warns(rj.RankWarning, match="linearly dependent"):
+        model = rj.multinomial("kind ~ .", frame)
+    gamma = np.array([[1, 1, 1, 1, 1, 0], [1] * 6], dtype=np.uint8)
+    # Five columns are independent of the intercept in six rows.
+    assert model._existence.exists(gamma).tolist() == [True, False]
+    finder = MarginalLikelihood(model.regression, bytes(16), 8, model.regression.n_columns)
+    assert [finder.exists(one) for one in gamma] == [True, False]
+    normal = rj.multinomial("kind ~ .", frame, coef_prior=rj.Normal(1.0))
+    finder = MarginalLikelihood(normal.regression, bytes(16), 8, normal.regression.n_columns)
+    assert finder.exists(gamma[1])
