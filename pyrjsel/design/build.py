@@ -16,14 +16,9 @@ from pyrjsel.design.categories import Categories, level_codes, used_levels
 from pyrjsel.design.evaluate import Evaluator
 from pyrjsel.design.extras import extra_names, read_extra
 from pyrjsel.design.formula import CodingFactor, Subterm, code_terms
-<<<<<<< HEAD
-from pyrjsel.design.frame import Column, Kind, Table
+from pyrjsel.design.frame import Column, Kind, Level, Table
 from pyrjsel.design.layout import Factor, Layout, Variable, width
 from pyrjsel.design.merging import split_levels
-=======
-from pyrjsel.design.frame import Column, Kind, Level, Table
-from pyrjsel.design.layout import Factor, Layout, Variable, assemble, width
->>>>>>> 7af19fad (Several linear predictors of a row: stacked columns, several intercepts, the multinomial family (in progress))
 from pyrjsel.design.safety import Expression, read_expression
 from pyrjsel.design.terms import make_terms, sort_terms
 from pyrjsel.design.transforms import State
