@@ -7,8 +7,8 @@ ctypedef double (*shift_t)(Py_ssize_t n, const double* eta, const double* x, dou
 ctypedef double (*working_t)(Py_ssize_t n, const double* eta, const double* wy, const double* w,
                              double* residual, double* weight) noexcept nogil
 # For families with several linear predictors of a row, all those of the first before those of the second: out
-# (n,) := minus the mixed second derivatives in those numbered a < b, given the n weights that `working` left for
-# each; NULL for others. For a == b, minus the second derivatives.
+# (n,) := minus the mixed second derivatives in those numbered a < b, given the n weights that `working` left
+# for each; NULL for others. For a == b, minus the second derivatives.
 ctypedef void (*between_t)(Py_ssize_t n, const double* a, const double* b, const double* w, double* out) \
     noexcept nogil
 

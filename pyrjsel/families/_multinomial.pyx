@@ -1,8 +1,8 @@
 """The log-likelihood of classes, from the linear predictors of all but the base class.
 
-All rows of the first of the L linear predictors come before those of the second, and so on: the n numbers of the
-passes are L times as many as observations. L follows the n weights, ``w[n]``. The weights that `working` leaves are
-expected numbers of observations in each class.
+All rows of the first of the L linear predictors come before those of the second, and so on: the n numbers of
+the passes are L times as many as observations. L follows the n weights, ``w[n]``. The weights that `working`
+leaves are expected numbers of observations in each class.
 """
 
 from pyrjsel._core._vecmath cimport exponentials, logs
@@ -16,7 +16,7 @@ cdef double normalise(Py_ssize_t m, Py_ssize_t rows, int lead, const double* eta
                       const double* w, double* share) noexcept nogil:
     """The log-likelihood of m rows at eta.
 
-    Numbers of linear predictors are `rows` apart. Unless NULL, `share` becomes the probabilities of the classes.
+    Numbers of linear predictors are `rows` apart. Unless NULL, `share` becomes the probabilities.
     """
     cdef double[AT_ONCE] top, total, part
     cdef double value = 0.0
@@ -56,8 +56,8 @@ cdef double normalise(Py_ssize_t m, Py_ssize_t rows, int lead, const double* eta
     return value
 
 
-cdef double multinomial_shift(Py_ssize_t n, const double* eta, const double* x, double delta, const double* wy,
-                              const double* w, double* out) noexcept nogil:
+cdef double multinomial_shift(Py_ssize_t n, const double* eta, const double* x, double delta,
+                              const double* wy, const double* w, double* out) noexcept nogil:
     cdef int lead = <int> w[n]
     cdef Py_ssize_t rows = n // lead, first = 0, i, m
     cdef double value = 0.0

@@ -59,7 +59,7 @@ class Family(ABC):
 
     @property
     def predictors(self) -> int:
-        """Number L of linear predictors of a row. They are stacked in a regression, all rows of one after another."""
+        """Number L of linear predictors of a row; a regression has all rows of one after another."""
         return 1
 
     def responses(self, y: FloatArray) -> FloatArray:
@@ -178,7 +178,7 @@ class Family(ABC):
     def information(
         self, columns: FloatArray, y: FloatArray, eta: FloatArray, weights: FloatArray
     ) -> FloatArray:
-        """Return the information (D, D) on coefficients of `columns` (D, n) at linear predictor `eta` (n,)."""
+        """Return the information (D, D) on coefficients of `columns` (D, n) at linear predictor `eta`."""
         return np.asarray((columns * (weights * self.curvature(self.mean(eta)))) @ columns.T)
 
     def variance(self, mean: FloatArray) -> FloatArray:
@@ -219,8 +219,8 @@ class Family(ABC):
     def recession_rows(self, y: FloatArray, x: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Return rows (m, d) that tell whether the likelihood of columns `x` (n, d) has no maximum.
 
-        It has none if products with some coefficients are at least 0 for the first rows, not 0 for all of them,
-        and 0 for the second ones.
+        It has none if products with some coefficients are at least 0 for the first rows, not 0 for all of
+        them, and 0 for the second ones.
         """
         sign = self.recession(y)
         return (x * sign[:, None])[sign != 0], x[sign == 0]

@@ -21,9 +21,9 @@ from pyrjsel.families.statistics import Statistic, calibration
 class Multinomial(Family):
     """Classes, logit link.
 
-    The response is a class, as its position among K; L = K - 1 linear predictors are the log odds of each class
-    against the first. In a regression they are stacked: all rows of the first linear predictor come before those
-    of the second, and the response is 1 in the rows of its class and 0 in the others.
+    The response is a class, as its position among K; L = K - 1 linear predictors are the log odds of each
+    class against the first. In a regression they are stacked: all rows of the first linear predictor come
+    before those of the second, and the response is 1 in the rows of its class and 0 in the others.
 
     Parameters
     ----------
@@ -56,8 +56,9 @@ class Multinomial(Family):
         if few:
             raise DataError(
                 f"Each class of the response {response!r} of {called()} must have at least two rows"
-                f"{'' if weights is None else ' of positive weight'}. {len(few)} of {len(self.levels)} classes "
-                f"in {used.size} rows have fewer: {listed(few)}. Merge classes, or leave out their rows."
+                f"{'' if weights is None else ' of positive weight'}. {len(few)} of {len(self.levels)} "
+                f"classes in {used.size} rows have fewer: {listed(few)}. Merge classes, or leave out "
+                "their rows."
             )
 
     def responses(self, y: FloatArray) -> FloatArray:
@@ -68,8 +69,8 @@ class Multinomial(Family):
         """Return the information on linear predictors of a row (L, L), that of the null model or of no data.
 
         The former is ``diag(p) - p p'`` with the proportions of the classes. The latter has the proportions
-        1 / K and is scaled so that its inverse gives every difference between two classes the variance 1, as the
-        one linear predictor of a logistic model has.
+        1 / K and is scaled so that its inverse gives every difference between two classes the variance 1, as
+        the one linear predictor of a logistic model has.
         """
         size = len(self.levels)
         if not null:
@@ -170,7 +171,8 @@ class Multinomial(Family):
         As quantiles alpha/2 and 1 - alpha/2 of a position, from draws (rows, m, K) of probabilities.
         """
         below = np.cumsum(means.mean(axis=1), axis=1)
-        return np.column_stack([(below < level).sum(axis=1) for level in (alpha / 2, 1 - alpha / 2)]).astype(float)
+        ends = [(below < level).sum(axis=1) for level in (alpha / 2, 1 - alpha / 2)]
+        return np.column_stack(ends).astype(float)
 
     def simulate(
         self,
@@ -202,15 +204,19 @@ class Multinomial(Family):
         }
 
     def error(self, y: FloatArray, mean: FloatArray, weights: FloatArray) -> float:
-        """Return the proportion of rows whose class `y` is not the one with the largest of `mean` (rows, K)."""
+        """Return the proportion of rows whose class `y` has not the largest of `mean` (rows, K)."""
         return float(weights @ (mean.argmax(axis=1) != y) / weights.sum())
 
     def facts(self, y: FloatArray, weights: FloatArray | None) -> list[tuple[str, str]]:
         """Return the numbers of rows by class."""
         w = np.ones(y.size) if weights is None else weights
         counts = np.bincount(y.astype(np.intp), w, len(self.levels))
-        shown = [f"{level}: {share(number, float(w.sum()))}" for level, number in zip(self.levels, counts, strict=True)]
-        return [("Classes", str(len(self.levels))), *[("Base class" if not k else "Class", text) for k, text in enumerate(shown)]]
+        shown = [
+            f"{level}: {share(number, float(w.sum()))}"
+            for level, number in zip(self.levels, counts, strict=True)
+        ]
+        names = ["Base class"] + ["Class"] * (len(shown) - 1)
+        return [("Classes", str(len(shown))), *zip(names, shown, strict=True)]
 
     def for_classes(self, levels: tuple[Any, ...]) -> Self:
         """Return the family with these classes."""

@@ -49,8 +49,8 @@ def class_scores(probability: FloatArray, true: IntArray) -> pd.DataFrame:
     Returns
     -------
     DataFrame
-        As of :func:`score_table`; the Brier score is half the squared distance from 1 for the true class and 0
-        for the others.
+        As of :func:`score_table`; the Brier score is half the squared distance from 1 for the true class and
+        0 for the others.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""The log-likelihood of classes: compiled passes and their derivatives against plain numpy and differences."""
+"""The log-likelihood of classes: compiled passes and derivatives against plain numpy and differences."""
 
 import numpy as np
 import pytest
@@ -77,7 +77,7 @@ def test_information_is_minus_the_second_derivative():
 
 
 def test_information_across_classes():
-    """Differences of any two classes have the variance 1 without data; the null model's is a multinomial's."""
+    """Differences of two classes have the variance 1 without data; the null model's is a multinomial's."""
     family = Multinomial(tuple("abcd"))
     variance = np.linalg.inv(family.across(np.zeros(3), np.ones(3), False))
     contrast = np.vstack([np.zeros(3), np.eye(3)])

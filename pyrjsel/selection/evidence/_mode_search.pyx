@@ -13,7 +13,8 @@ If the g-prior has the information S in the model's own maximum b^, the one expa
 marginal likelihood [Li and Clyde 2018]: with Q = b^'S b^ without intercepts, J the information on the L
 intercepts alone (one: the sum of the weights) and m coefficients,
 
-    log m = log L(b^) + (L log 2 pi - log det J) / 2 + log integral of (1 + g)^(-m/2) e^(-Q / (2 (1 + g))) p(g) dg.
+    log m = log L(b^) + (L log 2 pi - log det J) / 2
+            + log integral of (1 + g)^(-m/2) e^(-Q / (2 (1 + g))) p(g) dg.
 """
 
 from libc.math cimport INFINITY, exp, fabs, isfinite, log, log1p, sqrt

@@ -695,7 +695,9 @@ class Surrogate:
             prior = prior.given(self._log_g(prior, np.diag(information), regression.leading))
         precision = np.ascontiguousarray(prior.precision)
         gram = FullGram(np.ascontiguousarray(information + precision))
-        cross = columns @ (w * family.score(regression.y, family.mean(eta))) + information @ self.at + prior.shift
+        cross = (
+            columns @ (w * family.score(regression.y, family.mean(eta))) + information @ self.at + prior.shift
+        )
         # For independent coefficients, log det of the precision is a sum.
         known = prior.log_weights is not None
         return [

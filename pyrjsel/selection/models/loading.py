@@ -27,11 +27,11 @@ from pyrjsel.selection.comparable import rows_of
 from pyrjsel.selection.models.base import Selection
 from pyrjsel.selection.models.linear import LinearSelection
 from pyrjsel.selection.models.registry import CLASSES
-from pyrjsel.selection.regression.columns import starts_of
 from pyrjsel.selection.models.without_data import AbsentRegression, KnownModels, RankRule
 from pyrjsel.selection.posterior import Audit, Draws, Moments, Posterior
 from pyrjsel.selection.priors.registry import COEF_PRIORS
 from pyrjsel.selection.regression.chunked import ChunkedRegression
+from pyrjsel.selection.regression.columns import starts_of
 from pyrjsel.selection.results.checks.dispersion import Dispersion
 from pyrjsel.selection.results.results import SelectionResults
 from pyrjsel.selection.results.saving import FLAGS, KIND, MOMENTS, SCHEMA

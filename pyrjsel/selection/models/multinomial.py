@@ -15,23 +15,23 @@ from pyrjsel.selection.specification import Choices
 class MultinomialSelection(Selection):
     """Bayesian variable selection in a multinomial logistic regression.
 
-    With K classes, the log odds of each class against the first are linear predictors: a term (a numeric column, a
-    factor, an interaction, a spline) has coefficients in all K - 1 of them, and is included or excluded as a whole.
-    Intercepts are always included. The posterior is over models and their coefficients. With two classes it is
-    that of :class:`LogitSelection`. The class takes arrays; for formulas use :meth:`from_formula` or
-    :func:`pyrjsel.multinomial`.
+    With K classes, the log odds of each class against the first are linear predictors: a term (a numeric
+    column, a factor, an interaction, a spline) has coefficients in all K - 1 of them, and is included or
+    excluded as a whole. Intercepts are always included. The posterior is over models and their coefficients.
+    With two classes it is that of :class:`LogitSelection`. The class takes arrays; for formulas use
+    :meth:`from_formula` or :func:`pyrjsel.multinomial`.
 
     Parameters
     ----------
     endog : array_like, shape (n,)
-        Classes: text, categories, booleans or whole numbers. The first level is the base class, in the order of a
-        categorical, or sorted.
+        Classes: text, categories, booleans or whole numbers. The first level is the base class, in the order
+        of a categorical, or sorted.
     exog : DataFrame or array_like, shape (n, p)
         Columns, one per term, without a constant. Columns of text and categories become factors.
     coef_prior : GPrior, mixture of g-priors, Normal, EmpiricalBayes, BIC or AIC, optional
-        Prior on the coefficients of a model; None is ``GPrior("n", information="null")``: the information of one
-        row in the null model, ``diag(p) - p p'`` for the proportions p of the classes, and flat intercepts. See
-        the notes.
+        Prior on the coefficients of a model; None is ``GPrior("n", information="null")``: the information of
+        one row in the null model, ``diag(p) - p p'`` for the proportions p of the classes, and flat
+        intercepts. See the notes.
     <model prior>
     <constraints>
     weights : str or array_like, optional
@@ -48,8 +48,8 @@ class MultinomialSelection(Selection):
     ------
     DataError
         If the response has a single class, or a class with fewer than two rows, or the data cannot be used
-        (empty, no complete row, infinite values, negative weights, columns so large or small that their squares
-        overflow or underflow).
+        (empty, no complete row, infinite values, negative weights, columns so large or small that their
+        squares overflow or underflow).
     NotAvailableError
         If there is an offset.
     <raises>
@@ -61,14 +61,14 @@ class MultinomialSelection(Selection):
     Notes
     -----
     Under a g-prior or a mixture of them, under BIC, AIC and empirical Bayes, the posterior does not depend on
-    which class is the base. With the information of the null model, the precision of coefficients (in the order of
-    classes, then columns) is ``(diag(p) - p p') (x) X'X / g`` for centred columns X. ``information="unit"`` does
-    not look at the response: every difference between two classes has the g-prior of a logistic model. A g-prior
-    with intercepts ``Normal`` is invariant in its slopes alone.
+    which class is the base. With the information of the null model, the precision of coefficients (in the
+    order of classes, then columns) is ``(diag(p) - p p') (x) X'X / g`` for centred columns X.
+    ``information="unit"`` does not look at the response: every difference between two classes has the g-prior
+    of a logistic model. A g-prior with intercepts ``Normal`` is invariant in its slopes alone.
 
     Under :class:`Normal` priors, coefficients of all linear predictors are independent, so that differences
-    between two classes other than the base have twice the variance of those from the base: the posterior depends
-    on the base class.
+    between two classes other than the base have twice the variance of those from the base: the posterior
+    depends on the base class.
 
     Examples
     --------
@@ -103,8 +103,8 @@ class MultinomialSelection(Selection):
         super()._check_rows()
         if "offset" in self.data.extras:
             raise NotAvailableError(
-                f"{called()} has a linear predictor for each class but the first, and no offset. Leave 'offset' "
-                "out."
+                f"{called()} has a linear predictor for each class but the first, and no offset. "
+                "Leave 'offset' out."
             )
 
 

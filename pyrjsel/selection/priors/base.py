@@ -144,11 +144,12 @@ class CompiledPrior:
     def stacked(self, across: FloatArray) -> "CompiledPrior":
         """Return the prior of coefficients of L linear predictors, with information `across` (L, L) them.
 
-        Independent coefficients are so across linear predictors too, as is an intercept with a prior of its own.
+        Independent coefficients are so across linear predictors too, as are intercepts with priors of their
+        own.
         """
         lead = len(across)
         independent = self.log_weights is not None
-        precision = np.kron(self.precision, np.eye(lead) if independent else across)
+        precision = np.asarray(np.kron(self.precision, np.eye(lead) if independent else across), float)
         if not self.joint:
             precision[:lead, :lead] = self.precision[0, 0] * np.eye(lead)
         shift, penalty = np.repeat(self.shift, lead), np.repeat(self.penalty, lead)

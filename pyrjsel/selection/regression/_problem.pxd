@@ -1,12 +1,13 @@
 # A regression problem as raw arrays, with the computations that samplers share.
 #
 # Columns are standardised; the leading ones are the constants of intercepts, one for each linear predictor of
-# an observation. With L of them, column k belongs to the linear predictor of intercept k modulo L, whose n / L
-# rows follow those of the ones before it; the column is zero in all others, and term_start are multiples of L. All
-# coefficient priors have the same form: with K = precision restricted to the model's columns,     log f(b) = (log det K - d log 2 pi - b'K b)
-# / 2 + shift'b - sum(penalty) / 2, where flat intercepts (precision 0) are excluded from d and from the
-# determinant. Loops that draw scale parameters multiply K, shift and penalty by `scale`, and use densities of
-# coefficients in a given unit.
+# an observation. With L of them, column k belongs to the linear predictor of intercept k modulo L, whose
+# n / L rows follow those of the ones before it; the column is zero in all others, and term_start are
+# multiples of L. All coefficient priors have the same form: with K = precision restricted to the model's
+# columns,
+#     log f(b) = (log det K - d log 2 pi - b'K b) / 2 + shift'b - sum(penalty) / 2,
+# where flat intercepts (precision 0) are excluded from d and from the determinant. Loops that draw scale
+# parameters multiply K, shift and penalty by `scale`, and use densities of coefficients in a given unit.
 
 from pyrjsel.families._family cimport between_t, shift_t, working_t
 

@@ -146,8 +146,8 @@ cdef void information_between(const problem_t* p, int d, const int* cols, const 
                               double* scratch, double* out) noexcept nogil:
     """The same for L linear predictors, by blocks.
 
-    Each of the d / L columns of the design occurs L times, with its values in the rows of one linear predictor
-    and zeros in the others: products are of the columns of the first.
+    Each of the d / L columns of the design occurs L times, with its values in the rows of one linear
+    predictor and zeros in the others: products are of the columns of the first.
     """
     cdef int lead = p.leading, m = d // lead, a, b, k, l
     cdef Py_ssize_t n = p.n // lead

@@ -26,7 +26,7 @@ class TermColumns:
     """Standardised columns, each of a term; the leading ones are the constants of intercepts.
 
     With L linear predictors of an observation, there are L intercepts, and each column of the design occurs L
-    times in a row: column k belongs to the linear predictor of intercept k modulo L. L is 1 for most families.
+    times in a row: column k belongs to the linear predictor of intercept k modulo L. L is mostly 1.
 
     Attributes
     ----------
@@ -84,7 +84,7 @@ class TermColumns:
         return np.concatenate([np.zeros(self.leading), self.mean / self.scale])
 
     def shifts(self, columns: np.ndarray) -> FloatArray:
-        """Return the shifts of all raw-scale intercepts for a unit of the coefficients of `columns`, (d, L)."""
+        """Return the shifts (d, L) of raw-scale intercepts for a unit of the coefficients of `columns`."""
         out = np.zeros((columns.size, self.leading))
         out[np.arange(columns.size), columns % self.leading] = self.raw_shift[columns]
         return out

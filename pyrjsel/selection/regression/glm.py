@@ -106,7 +106,7 @@ def null_information(
 
 
 def stacked_columns(columns: FloatArray, predictors: int) -> FloatArray:
-    """Return `columns` (D + 1, n) for each of L linear predictors, (L (D + 1), L n), as in :class:`TermColumns`."""
+    """Return `columns` (D + 1, n) for each of L linear predictors, (L (D + 1), L n)."""
     out = np.zeros((len(columns), predictors, predictors, columns.shape[1]))
     for k in range(predictors):
         out[:, k, k] = columns
@@ -120,9 +120,9 @@ class Regression(TermColumns):
     Attributes
     ----------
     columns : ndarray (D + 1, n)
-        The constants of intercepts, then the standardised columns of the design. With L linear predictors of a
-        row, all rows of the first come before those of the second, and so on: n is the number of all of them, and
-        each column is zero in the rows of others than its own.
+        The constants of intercepts, then the standardised columns of the design. With L linear predictors of
+        a row, all rows of the first come before those of the second, and so on: n is the number of all of
+        them, and each column is zero in the rows of others than its own.
     mean, scale : ndarray (D,)
         Means and standard deviations of the columns.
     y, offset : ndarray (n,)

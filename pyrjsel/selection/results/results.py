@@ -559,6 +559,7 @@ class SelectionResults(Predictive):
 
     def __repr__(self) -> str:
         return (
-            f"<{type(self).__name__} of {self.sampler}: best model {' + '.join(self.best()) or '(no terms)'}, "
+            f"<{type(self).__name__} of {self.sampler}: "
+            f"best model {' + '.join(self.best()) or '(no terms)'}, "
             f"posterior {self.posterior.probability[0]:.3f}>"
         )

@@ -38,7 +38,6 @@ from pyrjsel.selection.results.prediction import (
     rows_of_fit,
 )
 
-
 Presented = TypeVar("Presented", pd.Series, pd.DataFrame)
 
 

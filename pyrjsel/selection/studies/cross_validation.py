@@ -125,7 +125,7 @@ class CrossValidation:
 
     @property
     def folds(self) -> pd.DataFrame:
-        """Scores by fold and predictor: ``rows``, ``log_score``, and ``brier``, ``error_rate`` or ``rmse``."""
+        """Scores by fold and predictor: ``rows``, ``log_score``, ``brier``, ``error_rate`` or ``rmse``."""
         rows, keys = [], []
         codes, labels = pd.factorize(self._fold, sort=True)
         for code, label in enumerate(labels):

@@ -1,4 +1,4 @@
-"""Runs of the compiled reversible-jump loop and of its reference implementation on the same random numbers."""
+"""Runs of the compiled reversible-jump loop and of its reference on the same random numbers."""
 
 import numpy as np
 import reference_jumps as reference

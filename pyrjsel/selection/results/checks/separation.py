@@ -143,8 +143,8 @@ def _missing_moments(model: SelectionModel, single: MarginalLikelihood, separate
     """Return a sentence on moments of coefficients that do not exist or are hard to estimate, or nothing.
 
     Under complete separation the posterior density of log g decreases as the power ``tail - L / 2`` of 1 / g
-    with L intercepts, and moments of order k of coefficients given g increase as the power k / 2 of g. Estimates of standard
-    deviations have finite variances if the fourth moments exist.
+    with L intercepts, and moments of order k of coefficients given g increase as the power k / 2 of g.
+    Estimates of standard deviations have finite variances if the fourth moments exist.
     """
     regression = single.regression
     mixture = regression.prior.mixture
@@ -166,9 +166,9 @@ def _missing_moments(model: SelectionModel, single: MarginalLikelihood, separate
 def _refuse_infinite(model: SelectionModel, single: MarginalLikelihood, separated: list[ByteArray]) -> None:
     """Raise :class:`DataError` if a model separates the classes completely under a heavy-tailed mixture.
 
-    Given g, likelihoods integrated over L flat intercepts then increase as the power L / 2 of g, and the prior
-    of g decreases no faster: the marginal likelihood is infinite. More columns separate what fewer do, so a
-    largest model is tried too, where chains would hardly ever get.
+    Given g, likelihoods integrated over L flat intercepts then increase as the power L / 2 of g, and the
+    prior of g decreases no faster: the marginal likelihood is infinite. More columns separate what fewer do,
+    so a largest model is tried too, where chains would hardly ever get.
     """
     regression = single.regression
     largest = _largest(model, regression)

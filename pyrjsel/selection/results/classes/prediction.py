@@ -84,7 +84,8 @@ class ClassPrediction(Prediction):
         # The product of an index with duplicates is not unique either.
         rows, classes = np.divmod(np.arange(len(self.index) * size), size)
         index = pd.MultiIndex.from_arrays(
-            [self.index.to_flat_index()[rows], self.classes[classes]], names=[self.index.name or "row", "class"]
+            [self.index.to_flat_index()[rows], self.classes[classes]],
+            names=["row" if self.index.name is None else self.index.name, "class"],
         )
         columns = ["mean", "mean_se", "mean_ci_lower", "mean_ci_upper"]
         return pd.DataFrame(out.reshape(-1, 4), index=index, columns=columns)

@@ -9,8 +9,8 @@ import pandas as pd
 from numpy.typing import ArrayLike
 
 from pyrjsel._called import called
-from pyrjsel._once import kept_property
 from pyrjsel._errors import DataError, NotAvailableError
+from pyrjsel._once import kept_property
 from pyrjsel._typing import IntArray, RNGLike, SeedLike
 from pyrjsel.report import class_scores
 from pyrjsel.results import true_classes
@@ -45,8 +45,8 @@ class ClassModelResults(SingleModelResults):
 class ClassResults(SelectionResults):
     """The posterior over models and coefficients of classes, returned by ``fit``.
 
-    As :class:`SelectionResults`, with probabilities of classes in place of expected responses: coefficients are
-    differences of log odds from the first class, by class and column of the design.
+    As :class:`SelectionResults`, with probabilities of classes in place of expected responses: coefficients
+    are differences of log odds from the first class, by class and column of the design.
 
     Parameters
     ----------
@@ -55,6 +55,18 @@ class ClassResults(SelectionResults):
 
     Examples
     --------
+    >>> import numpy as np
+    >>> import pandas as pd
+    >>> import pyrjsel as rj
+    >>> rng = np.random.default_rng(1)
+    >>> people = pd.DataFrame({"age": rng.normal(size=200)})
+    >>> utility = np.column_stack([np.zeros(200), people["age"], 1.5 * people["age"]])
+    >>> choice = np.array(["bus", "car", "train"])[(utility + rng.gumbel(size=(200, 3))).argmax(axis=1)]
+    >>> results = rj.MultinomialSelection(choice, people).fit(rng=1)
+    >>> results.coefficients["mean"].round(1).to_dict()
+    {('car', 'Intercept'): -0.4, ('car', 'age'): 1.2, ('train', 'Intercept'): -0.3, ('train', 'age'): 1.9}
+    >>> results.classify(pd.DataFrame({"age": [-2.0, 2.0]})).tolist()
+    ['bus', 'train']
     """
 
     _prediction_kind = ClassPrediction
@@ -158,9 +170,7 @@ class ClassResults(SelectionResults):
         assert isinstance(found, ClassPrediction)
         return found
 
-    def classify(
-        self, new: Any = None, which: str = "bma", *, draws: int = PREDICTION_DRAWS
-    ) -> pd.Series:
+    def classify(self, new: Any = None, which: str = "bma", *, draws: int = PREDICTION_DRAWS) -> pd.Series:
         """Return the most probable class of each row.
 
         Parameters
@@ -205,9 +215,9 @@ class ClassResults(SelectionResults):
         Returns
         -------
         DataFrame
-            Rows ``error_rate``; ``log_score``, the mean log probability of the true class; ``brier``, half the
-            mean squared distance of the probabilities from 1 for the true class and 0 for the others. Columns
-            ``value``, ``se``, the standard error over rows, and ``rows``.
+            Rows ``error_rate``; ``log_score``, the mean log probability of the true class; ``brier``, half
+            the mean squared distance of the probabilities from 1 for the true class and 0 for the others.
+            Columns ``value``, ``se``, the standard error over rows, and ``rows``.
 
         Raises
         ------
@@ -217,7 +227,9 @@ class ClassResults(SelectionResults):
         probability = self.predict(new, which, draws=draws).to_numpy()
         gone = int(np.isnan(probability).any(axis=1).sum())
         if gone:
-            raise DataError(f"The rows of {called()} must have all inputs. {gone} of {len(probability)} lack some.")
+            raise DataError(
+                f"The rows of {called()} must have all inputs. {gone} of {len(probability)} lack some."
+            )
         labels = self.model.design.labels
         return class_scores(probability, true_classes(labels, new, endog, self._fitted, len(probability)))
 
@@ -270,4 +282,6 @@ class ClassResults(SelectionResults):
 
 def _refuse(offset: object) -> None:
     if offset is not None:
-        raise NotAvailableError(f"{called()} has no offsets: each class but the first has a linear predictor.")
+        raise NotAvailableError(
+            f"{called()} has no offsets: each class but the first has a linear predictor."
+        )

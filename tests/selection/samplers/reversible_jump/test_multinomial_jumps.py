@@ -29,7 +29,9 @@ def make_case(prior, classes, *, n=40, seed=4, weighted=False, **space):
     y = eta.argmax(axis=1).astype(float)
     weights = rng.integers(1, 4, n).astype(float) if weighted else None
     family = Multinomial(tuple("uvwx"[:classes]))
-    space = ModelSpace.build(terms_of(NAMES, sizes), prior=BetaBinomial(1, 1), n_observations=float(n), **space)
+    space = ModelSpace.build(
+        terms_of(NAMES, sizes), prior=BetaBinomial(1, 1), n_observations=float(n), **space
+    )
     regression = Regression.build(x, y, sizes, prior, weights=weights, family=family)
     return SimpleNamespace(regression=regression, space=space)
 
@@ -99,7 +101,15 @@ class World:
         slopes = [np.mean(self.x[:, 0] * (y == k)) for k in (1, 2)]
         flat = beta.ravel()
         return np.concatenate(
-            [gamma, [gamma[0] * gamma[1]], flat, flat**2, beta[0] * counts[1:], beta[1] * slopes, gamma * counts[1]]
+            [
+                gamma,
+                [gamma[0] * gamma[1]],
+                flat,
+                flat**2,
+                beta[0] * counts[1:],
+                beta[1] * slopes,
+                gamma * counts[1],
+            ]
         )
 
     def moved(self, gamma, beta, y, rng):
