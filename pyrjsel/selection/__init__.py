@@ -12,6 +12,7 @@ from pyrjsel.selection.priors.confluent import CCH, BetaPrime, Intrinsic, Robust
 from pyrjsel.selection.priors.criteria import AIC, BIC, EmpiricalBayes
 from pyrjsel.selection.priors.g_mixtures import HyperG, HyperGN, ZellnerSiow
 from pyrjsel.selection.priors.spike_slab import SpikeSlab
+from pyrjsel.selection.results.classes.results import ClassModelResults, ClassResults
 from pyrjsel.selection.results.results import SelectionResults
 from pyrjsel.selection.results.single import SingleModelResults
 from pyrjsel.selection.studies.compare_samplers import compare_samplers
@@ -23,6 +24,8 @@ __all__ = [
     "BIC",
     "CCH",
     "BetaPrime",
+    "ClassModelResults",
+    "ClassResults",
     "CloglogSelection",
     "CrossValidation",
     "EmpiricalBayes",
