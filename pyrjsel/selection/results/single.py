@@ -54,7 +54,7 @@ class SingleModelResults:
         self.terms: tuple[str, ...] = results.model.space.terms_of(gamma)
 
     def __repr__(self) -> str:
-        return f"<SingleModelResults: {' + '.join(self.terms) or 'no terms'}>"
+        return f"<{type(self).__name__}: {' + '.join(self.terms) or 'no terms'}>"
 
     # ------------------------------------------------------------------ coefficients
 

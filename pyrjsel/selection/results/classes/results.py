@@ -26,6 +26,31 @@ class ClassModelResults(SingleModelResults):
     """One model of a selection in a model of classes, returned by :meth:`ClassResults.single_model`.
 
     Coefficients are by class and column; fitted values and residuals have a column for each class.
+
+    Parameters
+    ----------
+    results : ClassResults
+        The results of the selection.
+    gamma : ndarray (J,)
+        The model.
+
+    Attributes
+    ----------
+    terms : tuple of str
+        Terms of the model.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import pandas as pd
+    >>> import pyrjsel as rj
+    >>> rng = np.random.default_rng(1)
+    >>> age = rng.normal(size=200)
+    >>> place = np.digitize(age + rng.logistic(size=200), [-1, 1])
+    >>> people = pd.DataFrame({"age": age, "choice": np.array(["bus", "car", "train"])[place]})
+    >>> one = rj.multinomial("choice ~ age", people).fit(rng=1).single_model(["age"])
+    >>> one.params.loc["train"].round(1).to_dict()
+    {'Intercept': -0.4, 'age': 1.7}
     """
 
     @property
@@ -50,8 +75,16 @@ class ClassResults(SelectionResults):
 
     Parameters
     ----------
-    model, posterior, settings, options, known
-        As for :class:`SelectionResults`.
+    model : SelectionModel
+        The fitted model.
+    posterior : Posterior
+        Full-precision arrays behind the tables.
+    settings : FitSettings
+        The parameters of ``fit``.
+    options : object, optional
+        Options of the sampler, if known.
+    known : Known, optional
+        Values from a file that otherwise need the training data.
 
     Examples
     --------
