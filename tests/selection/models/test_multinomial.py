@@ -412,6 +412,8 @@ def test_other_errors(table, enumerated):
         rj.multinomial(FORMULA, table, offset="n")
     with pytest.raises(rj.NotAvailableError, match="offset"):
         enumerated.predict(table, offset=np.zeros(60))
+    with pytest.raises(rj.NotAvailableError, match="chunks are not supported for multinomial models"):
+        rj.multinomial(FORMULA, [table[:30], table[30:]])
     with pytest.raises(rj.DataError, match="'other'"):
         enumerated.score(table.assign(kind="other"))
     with pytest.raises(rj.DataError, match="weights"):
