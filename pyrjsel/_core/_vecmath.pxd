@@ -2,6 +2,9 @@
 
 cdef void exp_minus(Py_ssize_t n, const double* x, double* out) noexcept nogil
 cdef void exponentials(Py_ssize_t n, const double* x, double* out) noexcept nogil
+cdef void flip_rates(Py_ssize_t n, const double* change, double power, double* rate) noexcept nogil
+cdef void conditionals(Py_ssize_t n, const double* change, const unsigned char* inside, double* rate,
+                       double* inclusion, double* exclusion) noexcept nogil
 cdef double logit_shift(Py_ssize_t n, const double* eta, const double* x, double delta,
                         const double* wy, const double* w, double* out) noexcept nogil
 cdef double logit_working(Py_ssize_t n, const double* eta, const double* wy, const double* w,
@@ -20,8 +23,6 @@ cdef double cauchy_scales(Py_ssize_t n, const double* rest, const double* count,
 cdef double normal_scales(Py_ssize_t n, const double* rest, const double* count, double unit,
                           const double* square, double copies) noexcept nogil
 cdef void logs(Py_ssize_t n, const double* x, double* out) noexcept nogil
-cdef void panels(Py_ssize_t n, const double* u, int count, int stride, int powers,
-                 const double* coefficients, double* out) noexcept nogil
 cdef void log_sum_exp(Py_ssize_t n, int rows, int without, const double* x, double* out) noexcept nogil
 cdef void axpy(Py_ssize_t n, double a, const double* x, double* y) noexcept nogil
 cdef double dot(Py_ssize_t n, const double* x, const double* r) noexcept nogil

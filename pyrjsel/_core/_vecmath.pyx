@@ -9,6 +9,9 @@ import numpy as np
 cdef extern from "vecmath.h" nogil:
     void vm_exp_neg(Py_ssize_t n, const double* x, double* out)
     void vm_exp_any(Py_ssize_t n, const double* x, double* out)
+    void vm_rates(Py_ssize_t n, const double* change, double power, double* rate)
+    void vm_conditionals(Py_ssize_t n, const double* change, const unsigned char* inside, double* rate,
+                         double* inclusion, double* exclusion)
     void vm_log1p_unit(Py_ssize_t n, const double* z, double* out)
     double vm_logit_shift(Py_ssize_t n, const double* eta, const double* x, double delta,
                           const double* wy, const double* w, double* out)
@@ -28,8 +31,6 @@ cdef extern from "vecmath.h" nogil:
     double vm_normal_scales(Py_ssize_t n, const double* rest, const double* count, double unit,
                             const double* square, double copies)
     void vm_logs(Py_ssize_t n, const double* x, double* out)
-    void vm_panels(Py_ssize_t n, const double* u, int count, int stride, int powers,
-                   const double* coefficients, double* out)
     void vm_log_sum_exp(Py_ssize_t n, int rows, int without, const double* x, double* out)
     void vm_axpy(Py_ssize_t n, double a, const double* x, double* y)
     double vm_dot(Py_ssize_t n, const double* x, const double* r)
@@ -49,6 +50,15 @@ cdef void exp_minus(Py_ssize_t n, const double* x, double* out) noexcept nogil:
 cdef void exponentials(Py_ssize_t n, const double* x, double* out) noexcept nogil:
     """out = exp(x), at least 3e-308, and infinite for x > 709."""
     vm_exp_any(n, x, out)
+
+
+cdef void flip_rates(Py_ssize_t n, const double* change, double power, double* rate) noexcept nogil:
+    vm_rates(n, change, power, rate)
+
+
+cdef void conditionals(Py_ssize_t n, const double* change, const unsigned char* inside, double* rate,
+                       double* inclusion, double* exclusion) noexcept nogil:
+    vm_conditionals(n, change, inside, rate, inclusion, exclusion)
 
 
 cdef double logit_shift(Py_ssize_t n, const double* eta, const double* x, double delta,
@@ -97,11 +107,6 @@ cdef double normal_scales(Py_ssize_t n, const double* rest, const double* count,
 
 cdef void logs(Py_ssize_t n, const double* x, double* out) noexcept nogil:
     vm_logs(n, x, out)
-
-
-cdef void panels(Py_ssize_t n, const double* u, int count, int stride, int powers,
-                 const double* coefficients, double* out) noexcept nogil:
-    vm_panels(n, u, count, stride, powers, coefficients, out)
 
 
 cdef void log_sum_exp(Py_ssize_t n, int rows, int without, const double* x, double* out) noexcept nogil:

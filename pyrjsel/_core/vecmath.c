@@ -13,6 +13,9 @@
 /* Products of LANES factors in [1, 2] are taken this many times before a logarithm: 2^960 is finite. */
 #define FLUSH 960
 
+/* The limit of exp_nonpositive, rounded: ratios of probabilities below e**-700 count as 0. */
+#define DEEPEST -700.0
+
 /* Lanes of passes that are called on few observations at a time. */
 #define FEW 16
 
@@ -52,6 +55,27 @@ CLONES void vm_exp_any(ptrdiff_t n, const double *restrict x, double *restrict o
 {
     for (ptrdiff_t i = 0; i < n; i++)
         out[i] = exp_any(x[i]);
+}
+
+CLONES void vm_rates(ptrdiff_t n, const double *restrict change, double power, double *restrict rate)
+{
+    for (ptrdiff_t i = 0; i < n; i++) {
+        const double x = power * change[i], e = exp_nonpositive(-fabs(x));
+        rate[i] = x >= 0.0 ? 1.0 : x < DEEPEST ? 0.0 : e;
+    }
+}
+
+CLONES void vm_conditionals(ptrdiff_t n, const double *restrict change, const unsigned char *restrict in,
+                            double *restrict rate, double *restrict inclusion, double *restrict exclusion)
+{
+    for (ptrdiff_t i = 0; i < n; i++) {
+        const double x = change[i], e = x < DEEPEST ? 0.0 : exp_nonpositive(-fabs(x));
+        const double likely = 1.0 / (1.0 + e), other = likely * e;
+        const int include = (x >= 0.0) != in[i];
+        rate[i] = x >= 0.0 ? 1.0 : e;
+        inclusion[i] = include ? likely : other;
+        exclusion[i] = include ? other : likely;
+    }
 }
 
 CLONES void vm_log1p_unit(ptrdiff_t n, const double *restrict z, double *restrict out)
@@ -294,30 +318,6 @@ CLONES void vm_logs(ptrdiff_t n, const double *x, double *out)
 {
     for (ptrdiff_t i = 0; i < n; i++)
         out[i] = log_positive(x[i]);
-}
-
-CLONES void vm_panels(ptrdiff_t n, const double *u, int count, int stride, int powers,
-                      const double *restrict coefficients, double *out)
-{
-    double x[FEW], value[FEW];
-    int at[FEW];
-    for (ptrdiff_t i = 0; i < n; i += FEW) {
-        const int m = n - i < FEW ? (int)(n - i) : FEW;
-        for (int j = 0; j < FEW; j++) {
-            const double here = j < m ? u[i + j] : 0.0;
-            int k = (int)here;
-            k = k < 0 ? 0 : k < count ? k : count - 1;
-            x[j] = 2.0 * (here - k) - 1.0;
-            at[j] = k * stride + powers - 1;
-        }
-        for (int j = 0; j < FEW; j++)
-            value[j] = coefficients[at[j]];
-        for (int p = 1; p < powers; p++)
-            for (int j = 0; j < FEW; j++)
-                value[j] = value[j] * x[j] + coefficients[at[j] - p];
-        for (int j = 0; j < m; j++)
-            out[i + j] = value[j];
-    }
 }
 
 CLONES void vm_log_sum_exp(ptrdiff_t n, int rows, int without, const double *restrict x,

@@ -10,6 +10,15 @@ void vm_exp_neg(ptrdiff_t n, const double *x, double *out);
 /* out[i] = exp(x[i]), at least 3e-308 and infinite for x[i] > 709. */
 void vm_exp_any(ptrdiff_t n, const double *x, double *out);
 
+/* rate[i] = min(1, exp(power * change[i])), 0 below e**-700: Metropolis rates of flips that change a log mass by
+   this. */
+void vm_rates(ptrdiff_t n, const double *change, double power, double *rate);
+
+/* The same for a power of one, and the probabilities of either state of each term given all others, if it is
+   in[i] = 1 or 0 now. */
+void vm_conditionals(ptrdiff_t n, const double *change, const unsigned char *in, double *rate,
+                     double *inclusion, double *exclusion);
+
 /* out[i] = log(1 + z[i]) for z[i] in [0, 1]. */
 void vm_log1p_unit(ptrdiff_t n, const double *z, double *out);
 
@@ -35,12 +44,6 @@ double vm_normal_scales(ptrdiff_t n, const double *rest, const double *count, do
 
 /* out[i] = log(x[i]) of positive normal numbers, to 2 ulp or 2e-16, whichever is more; out may be x. */
 void vm_logs(ptrdiff_t n, const double *x, double *out);
-
-/* out[i] = the piecewise polynomial of panels of length 1 from 0 on at u[i]: that of panel k, in 2 (u - k) - 1,
-   has `powers` coefficients from k * stride on, that of power 0 first; the last goes on for ever. out may be
-   u. */
-void vm_panels(ptrdiff_t n, const double *u, int count, int stride, int powers,
-               const double *coefficients, double *out);
 
 /* out[i] = log of the sum of exp(x[k, i]) over the rows k of x (rows, n) but `without` (-1: over all). */
 void vm_log_sum_exp(ptrdiff_t n, int rows, int without, const double *x, double *out);

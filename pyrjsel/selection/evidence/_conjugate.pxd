@@ -19,17 +19,18 @@ cdef class ConjugateEvidence(Evidence):
     cdef const double* log_weights    # (J): log det of the prior precision by term
     cdef const double* penalties      # (J)
     cdef unsigned char* gamma         # (J)
-    cdef double* ratio                # (J), as the next three: workspace of `changes`
+    cdef int n_lone                   # number of terms of a single column
+    cdef const int* which             # (J): these terms first
+    cdef double* gathered             # (6, n_lone), as the next three: workspace of `changes`
+    cdef double* dets
     cdef double* fits
-    cdef double* rest
     cdef double* found
-    cdef int* which                   # (J)
 
     cdef double now(self) noexcept nogil
     cdef double worth(self, int inside, int d, double log_precision, double log_det,
                       double fit) noexcept nogil
     cdef bint dependent(self, int group) noexcept nogil
-    cdef double plain(self, int group) noexcept nogil
+    cdef void lone_columns(self, const double** numbers) noexcept nogil
     cdef int enter(self, int column) noexcept nogil
     cdef void settle(self) noexcept nogil
     cdef int reload(self) noexcept nogil

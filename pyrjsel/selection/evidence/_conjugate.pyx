@@ -9,11 +9,16 @@ from libc.math cimport INFINITY, NAN
 
 import numpy as np
 
-from pyrjsel._core._vecmath cimport logs
 from pyrjsel._errors import DataError
 from pyrjsel.selection.regression._gram cimport Gram
-from pyrjsel.selection.priors._score cimport CONJUGATE, KNOWN
 from pyrjsel.selection.evidence._tableau cimport gain_t
+
+cdef extern from "entering.h" nogil:
+    void entering_fits(Py_ssize_t n, const double* left, const double* own, const double* whole, double limit,
+                       int with_prior, const double* s, double fit, const double* penalty, double* fits)
+    void entering_dets(Py_ssize_t n, const double* left, const double* own, int with_prior, double known,
+                       const double* log_weight, double* out)
+    Py_ssize_t entering_changes(Py_ssize_t n, const double* found, double value, double* out)
 
 # Rounding errors of a sweep are amplified by one over the proportion of the moving column that the others
 # leave. When these factors add up to this, the state is recomputed: errors of log marginal likelihoods stay
@@ -23,8 +28,14 @@ cdef double DOUBT = 1e4
 cdef double NEAR = 100.0
 # A column of which the others leave less than this proportion is due to rounding.
 cdef double ROUNDING = 1e-12
-# Arguments of the vectorised logarithm are between this and its inverse.
-cdef double TINY = 1e-300
+
+cdef enum:                      # arrays over the terms of a single column, see entering.h
+    LEFT = 0
+    OWN = 1
+    WHOLE = 2
+    CROSS = 3
+    PENALTY = 4
+    LOG_WEIGHT = 5
 
 LOST = (
     "Rounding has left nothing of the marginal likelihood of a model: its columns are linearly dependent, or "
@@ -78,8 +89,10 @@ cdef class ConjugateEvidence(Evidence):
                 sums[0, j] += log_weights[k] if log_weights is not None else 0.0
                 sums[1, j] += penalty[k] if penalty is not None else 0.0
         cdef unsigned char[::1] gamma = np.zeros(terms + 1, dtype=np.uint8)
-        cdef double[:, ::1] many = np.zeros((4, terms + 1))
-        cdef int[::1] which = np.zeros(terms + 1, dtype=np.intc)
+        cdef double[:, ::1] many = np.zeros((3, terms + 1))
+        lone = np.diff(term_start) == 1
+        cdef int[::1] which = np.append(np.argsort(~lone, kind="stable"), 0).astype(np.intc)
+        cdef double[::1] gathered = np.zeros(6 * np.sum(lone) + 1)
         self.n_terms = terms
         self.n_base = base
         self.prior_base = flat
@@ -88,13 +101,12 @@ cdef class ConjugateEvidence(Evidence):
         self.prior = None if prior is None else Tableau(prior, np.zeros(size), groups)
         self.rank_tol = rank_tol
         self.most = INT_MAX if most is None else most
-        self.arrays = (sums, gamma, many, which)
+        self.arrays = (sums, gamma, many, which, gathered)
         self.log_weights = &sums[0, 0]
         self.penalties = &sums[1, 0]
         self.gamma = &gamma[0]
-        self.ratio, self.fits = &many[0, 0], &many[1, 0]
-        self.rest, self.found = &many[2, 0], &many[3, 0]
-        self.which = &which[0]
+        self.dets, self.fits, self.found = &many[0, 0], &many[1, 0], &many[2, 0]
+        self.n_lone, self.which, self.gathered = np.sum(lone), &which[0], &gathered[0]
         self.value = NAN
 
     # ------------------------------------------------------------------ current model
@@ -221,56 +233,68 @@ cdef class ConjugateEvidence(Evidence):
             self.tableau.fit + gained.fit - self.penalty - sign * self.penalties[group],
         ) - self.value
 
-    cdef double plain(self, int group) noexcept nogil:
-        """Factor of det P / det A by adding a single excluded column; 0 if `change` must be used.
-
-        That is the case if the rank rule or rounding may matter.
-        """
-        cdef int at = self.tableau.block[group]
-        cdef double left = self.tableau.blocks[at], whole = self.tableau.blocks0[at], ratio
-        if self.tableau.start[group + 1] - self.tableau.start[group] != 1 or self.d >= self.most:
-            return 0.0
-        ratio = 1.0 / left
-        if self.prior is not None:
-            left = self.prior.blocks[at]
-            whole = self.prior.blocks0[at]
-            ratio *= left
-        if self.rank_tol > 0.0 and not self.least * (left / whole) > NEAR * self.rank_tol:
-            return 0.0
-        return ratio if left > 0.0 and TINY < ratio < 1.0 / TINY else 0.0
+    cdef void lone_columns(self, const double** numbers) noexcept nogil:
+        """Point `numbers` to arrays over the terms of one column, undefined at included terms."""
+        cdef int i, group, base = self.n_base
+        cdef const double* own = self.tableau.blocks if self.prior is None else self.prior.blocks
+        cdef const double* whole = self.tableau.blocks0 if self.prior is None else self.prior.blocks0
+        cdef double* into = self.gathered
+        cdef Py_ssize_t width = self.n_lone
+        if width == self.n_terms:
+            numbers[LEFT] = self.tableau.blocks + base
+            numbers[OWN], numbers[WHOLE] = own + base, whole + base
+            numbers[CROSS] = self.tableau.s + base
+            numbers[PENALTY], numbers[LOG_WEIGHT] = self.penalties + base, self.log_weights + base
+            return
+        for i in range(width):
+            group = base + self.which[i]
+            into[LEFT * width + i] = self.tableau.blocks[self.tableau.block[group]]
+            into[OWN * width + i] = own[self.tableau.block[group]]
+            into[WHOLE * width + i] = whole[self.tableau.block[group]]
+            into[CROSS * width + i] = self.tableau.s[self.tableau.start[group]]
+            into[PENALTY * width + i] = self.penalties[group]
+            into[LOG_WEIGHT * width + i] = self.log_weights[group]
+        for i in range(6):
+            numbers[i] = into + i * width
 
     cdef void changes(self, double* out) noexcept nogil:
         """Vectorised for entering terms of a single column, the usual case; others one by one."""
-        cdef int j, group, column, i, n = 0
-        cdef double ratio, known = self.log_precision - self.tableau.log_det
-        cdef double fit = self.tableau.fit - self.penalty
-        cdef bint det = self.score.formula == KNOWN or self.score.formula == CONJUGATE
-        if self.prior is not None:
-            known += self.prior.log_det
-        for j in range(self.n_terms):
-            group = self.n_base + j
-            ratio = 0.0 if self.gamma[j] else self.plain(group)
-            if ratio == 0.0:
-                out[j] = self.change(j)
-                continue
-            column = self.tableau.start[group]
-            self.which[n] = j
-            self.ratio[n] = ratio
-            self.fits[n] = (fit - self.penalties[group]
-                            + self.tableau.s[column] * self.tableau.s[column]
-                            / self.tableau.blocks[self.tableau.block[group]])
-            n += 1
-        if n == 0:  # a model of the largest size has no score for one more column
-            return
-        if det:
-            logs(n, self.ratio, self.ratio)
+        cdef const double* numbers[6]
+        cdef int i, n = self.n_lone if self.d < self.most else 0
+        cdef bint direct = n == self.n_terms, with_prior = self.prior is not None
+        cdef double* into = out if direct else self.found
+        cdef double known = self.log_precision - self.tableau.log_det, value = self.value
+        cdef double limit = NEAR * self.rank_tol / self.least if self.rank_tol > 0.0 else -INFINITY
+        if n:
+            self.lone_columns(numbers)
+            entering_fits(n, numbers[LEFT], numbers[OWN], numbers[WHOLE], limit, with_prior, numbers[CROSS],
+                          self.tableau.fit - self.penalty, numbers[PENALTY], self.fits)
+            if direct:
+                for i in range(self.tableau.n_active):
+                    if self.tableau.active[i] >= self.n_base:
+                        self.fits[self.tableau.active[i] - self.n_base] = NAN
+            else:
+                for i in range(n):
+                    if self.gamma[self.which[i]]:
+                        self.fits[i] = NAN
+            if self.score.with_det:
+                if with_prior:
+                    known += self.prior.log_det
+                entering_dets(
+                    n, numbers[LEFT], numbers[OWN], with_prior, known, numbers[LOG_WEIGHT], self.dets)
+            self.score.of_many(self.d + 1, n, self.dets, self.fits, into)
             for i in range(n):
-                self.ratio[i] = 0.5 * (known + self.log_weights[self.n_base + self.which[i]] + self.ratio[i])
-        self.score.of_many(self.d + 1, n, self.ratio, self.fits, self.rest, self.found)
+                into[i] -= value
         for i in range(n):
-            j = self.which[i]
-            # `change` handles values lost to rounding.
-            out[j] = self.found[i] - self.value if self.found[i] == self.found[i] else self.change(j)
+            # NaN: the term is included, or rounding or the rank rule may matter.
+            if into[i] != into[i]:
+                into[i] = self.change(self.which[i])
+        if direct:
+            return
+        for i in range(n):
+            out[self.which[i]] = into[i]
+        for i in range(n, self.n_terms):
+            out[self.which[i]] = self.change(self.which[i])
 
     cdef int flip(self, int j) noexcept nogil:
         cdef int group = self.n_base + j, k

@@ -25,6 +25,7 @@ cdef class GaussianScore:
     cdef readonly double nu, total
     cdef double half_nu, shrink, log_growth, log_total
     cdef int saturated, n_tables
+    cdef bint with_det          # whether the determinants matter
     cdef object shrinkage, held
     cdef panels_t* tables
 
@@ -32,6 +33,6 @@ cdef class GaussianScore:
     cdef double factor(self, int d, double r2, int which) noexcept nogil
     cdef double of(self, int d, double log_det, double fit) noexcept nogil
     cdef double best_shrink(self, int d, double r2) noexcept nogil
-    cdef void of_many(self, int d, Py_ssize_t n, const double* log_det, const double* fit, double* rest,
+    cdef void of_many(self, int d, Py_ssize_t n, const double* log_det, const double* fit,
                       double* out) noexcept nogil
     cdef posterior_t posterior(self, int d, double fit) noexcept nogil

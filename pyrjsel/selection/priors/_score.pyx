@@ -21,12 +21,17 @@ from libc.stdlib cimport calloc, free
 
 import numpy as np
 
-from pyrjsel._core._vecmath cimport logs, panels as panels_at
+cdef extern from "score.h" nogil:
+    void score_residual(Py_ssize_t n, double constant, double half_nu, double total, double shrink,
+                        const double* log_det, const double* fit, double* out)
+    void score_best_g(Py_ssize_t n, double d, double nu, double total, double log_total, const double* fit,
+                      double* out)
+    void score_mixture(Py_ssize_t n, double half_nu, double total, double log_total, double centre,
+                       double length, int count, int stride, int powers, const double* coefficients,
+                       const double* fit, double* out)
 
 # As in shrinkage.py: 1 - R^2 below which a fit is perfect.
 cdef double PERFECT = 1e-13
-# Lower bound of arguments of the vectorised logarithm.
-cdef double TINY = 1e-300
 
 
 @cython.final
@@ -93,6 +98,7 @@ cdef class GaussianScore:
         self.shrink = g / (1.0 + g)
         self.log_growth = log1p(g)
         self.saturated = saturated
+        self.with_det = formula == KNOWN or formula == CONJUGATE
         self.shrinkage = shrinkage
         self.held = []
         self.n_tables = most + 1
@@ -169,52 +175,31 @@ cdef class GaussianScore:
         growth = (self.nu - d) / d * r2 / max(1.0 - r2, PERFECT)
         return 1.0 - 1.0 / growth if growth > 1.0 else 0.0
 
-    cdef void of_many(self, int d, Py_ssize_t n, const double* log_det, const double* fit, double* rest,
+    cdef void of_many(self, int d, Py_ssize_t n, const double* log_det, const double* fit,
                       double* out) noexcept nogil:
         """Vectorised `of` for n models of d columns: out[i] := of(d, log_det[i], fit[i]).
 
-        The log determinants are ignored for a g-prior. `rest` is scratch space (n).
+        NaN instead for fits that are NaN, perfect, or lost to rounding. `log_det` is NULL unless `with_det`.
         """
         cdef Py_ssize_t i
-        cdef double r2, shrink = self.shrink if self.formula == GPRIOR else 1.0
-        cdef double constant = -0.5 * d * self.log_growth if self.formula == GPRIOR else 0.0
+        cdef double constant = -0.5 * d * self.log_growth
         cdef const panels_t* t
         if self.formula == KNOWN:
             for i in range(n):
                 out[i] = log_det[i] + 0.5 * fit[i]
-            return
-        if self.formula == CONJUGATE or self.formula == GPRIOR:
+        elif self.formula == CONJUGATE:
+            score_residual(n, 0.0, self.half_nu, self.total, 1.0, log_det, fit, out)
+        elif self.formula == GPRIOR:
+            score_residual(n, constant, self.half_nu, self.total, self.shrink, NULL, fit, out)
+        elif d == 0 or d == self.saturated:
             for i in range(n):
-                rest[i] = self.total - shrink * fit[i]
-                rest[i] = rest[i] if rest[i] > TINY else 1.0
-            logs(n, rest, rest)
-            for i in range(n):
-                if not self.total - shrink * fit[i] > TINY:
-                    out[i] = self.of(d, log_det[i], fit[i])
-                elif self.formula == GPRIOR:
-                    out[i] = constant - self.half_nu * rest[i]
-                else:
-                    out[i] = log_det[i] - self.half_nu * rest[i]
-            return
-        if d == 0 or d == self.saturated or self.formula == BEST_G:
-            for i in range(n):
-                out[i] = self.of(d, log_det[i], fit[i])
-            return
-        t = self.table(d)
-        for i in range(n):
-            r2 = min(max(fit[i] / self.total, 0.0), 1.0 - PERFECT)
-            rest[i] = 1.0 - r2
-            out[i] = 1.0 + self.half_nu * r2 / ((1.0 - r2) * t.centre)
-        logs(n, rest, rest)
-        logs(n, out, out)
-        for i in range(n):
-            out[i] /= t.length
-        panels_at(n, out, t.count, 3 * POWERS, POWERS, t.coefficients, out)
-        for i in range(n):
-            if 1.0 - fit[i] / self.total > PERFECT:
-                out[i] -= self.half_nu * (self.log_total + rest[i])
-            else:
-                out[i] = self.of(d, log_det[i], fit[i])
+                out[i] = self.of(d, 0.0, fit[i])
+        elif self.formula == BEST_G:
+            score_best_g(n, d, self.nu, self.total, self.log_total, fit, out)
+        else:
+            t = self.table(d)
+            score_mixture(n, self.half_nu, self.total, self.log_total, t.centre, t.length, t.count,
+                          3 * POWERS, POWERS, t.coefficients, fit, out)
 
     cdef posterior_t posterior(self, int d, double fit) noexcept nogil:
         """Moments of the shrinkage factor delta and of S = total - delta fit.

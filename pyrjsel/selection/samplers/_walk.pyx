@@ -47,7 +47,7 @@ from libc.string cimport memcpy, memset
 
 import numpy as np
 
-from pyrjsel._core._vecmath cimport exp_minus
+from pyrjsel._core._vecmath cimport conditionals, flip_rates
 from pyrjsel._core.random cimport (
     bitgen_of,
     bitgen_t,
@@ -170,27 +170,12 @@ cdef class Walk:
         """Compute the rates of replica a, and the conditional probabilities if it has temperature one."""
         cdef replica_t* r = &self.replicas[a]
         cdef int j
-        cdef double likely, total = 0.0
-        cdef bint cold = a == self.place[0]
+        cdef double total = 0.0
+        if a == self.place[0]:
+            conditionals(self.n_terms, r.change, r.m.gamma, r.rate, self.inclusion, self.exclusion)
+        else:
+            flip_rates(self.n_terms, r.change, r.power, r.rate)
         for j in range(self.n_terms):
-            self.scratch[j] = r.power * r.change[j]
-        exp_minus(self.n_terms, self.scratch, r.rate)
-        for j in range(self.n_terms):
-            if self.scratch[j] < DEEPEST:
-                r.rate[j] = 0.0
-        if cold:
-            # exp(-|change|) is available here: the probabilities of the term's two states follow from it.
-            for j in range(self.n_terms):
-                likely = 1.0 / (1.0 + r.rate[j])
-                if (self.scratch[j] >= 0.0) != r.m.gamma[j]:
-                    self.inclusion[j] = likely
-                    self.exclusion[j] = likely * r.rate[j]
-                else:
-                    self.inclusion[j] = likely * r.rate[j]
-                    self.exclusion[j] = likely
-        for j in range(self.n_terms):
-            if self.scratch[j] >= 0.0:
-                r.rate[j] = 1.0
             total += r.rate[j]
         r.total = total
 

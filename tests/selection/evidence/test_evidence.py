@@ -9,7 +9,10 @@ from pyrjsel.selection.evidence._conjugate import ConjugateEvidence
 from pyrjsel.selection.evidence.gaussian import evidence_of, provider_of, score_of
 from pyrjsel.selection.priors._score import GaussianScore
 from pyrjsel.selection.priors.coefficients import GPrior, Normal
+from pyrjsel.selection.priors.criteria import EmpiricalBayes
+from pyrjsel.selection.priors.g_mixtures import HyperG, ZellnerSiow
 from pyrjsel.selection.regression._gram import ColumnGram, FullGram
+from pyrjsel.selection.regression.gaussian import GaussianRegression
 
 SIZES = (1, 2, 1, 3, 1)
 
@@ -62,6 +65,22 @@ def test_values_changes_and_walks(linear_kit, closed_prior, sigma, dependent):
     np.testing.assert_allclose(evidence.values(case.models), list(values.values()), rtol=0, atol=1e-9)
     check_neighbours(evidence, case, values)
     check_walk(evidence, case, values, 1)
+
+
+@pytest.mark.parametrize("prior", [EmpiricalBayes(), HyperG(3), ZellnerSiow()], ids=repr)
+def test_changes_of_columns_that_explain_from_nothing_to_nearly_all(prior):
+    """R^2 from 0 to 1 - 1e-6 side by side: a mixture's interpolants are on many panels, g at its bounds."""
+    rng = np.random.default_rng(8)
+    y = rng.normal(size=30)
+    x = y[:, None] * np.append(0.0, np.geomspace(1e-2, 300.0, 69)) + rng.normal(size=(30, 70))
+    regression = GaussianRegression.build(x, y, [1] * 70, prior)
+    evidence, fresh = evidence_of(regression), evidence_of(regression)
+    for inside in ([], [0], [1, 20, 40]):
+        gamma = np.zeros(70, dtype=np.uint8)
+        gamma[inside] = 1
+        want = fresh.values(gamma ^ np.eye(70, dtype=np.uint8)) - fresh.values(gamma[None])
+        # 1 - R^2 > 1e-6 has a relative rounding error of some 1e-10, and its power is nu / 2 < 15.
+        np.testing.assert_allclose(evidence.changes_at(gamma), want, rtol=0, atol=1e-8)
 
 
 @pytest.mark.parametrize("dependent", [False, True])
