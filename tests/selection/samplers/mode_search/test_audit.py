@@ -71,7 +71,7 @@ def fit(model, **options):
 STAY = {
     sampler.name: {"trades": 0} if any(item.name == "trades" for item in fields(sampler.options)) else {}
     for sampler in SAMPLERS
-    if sampler.name != "enumerate"
+    if sampler.name != "enumerate" and not sampler.chunked
 }
 STAY["population"].update(hot=(), cold=(2.0, 4.0))
 
