@@ -65,6 +65,7 @@ EXTENSIONS = [
     extension("pyrjsel.model_space._trades", random=True),
     extension("pyrjsel.families._binary", "pyrjsel/families/binary.c"),
     extension("pyrjsel.families._family"),
+    extension("pyrjsel.families._cox"),
     extension("pyrjsel.families._multinomial"),
     extension("pyrjsel.families._student"),
     extension("pyrjsel.kernel._filter", random=True),

@@ -12,6 +12,7 @@ import zipfile
 import zlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from inspect import signature
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +21,7 @@ import pandas as pd
 import pyrjsel as rj
 from pyrjsel._called import named
 from pyrjsel._validate import check_int
+from pyrjsel.families.cox import TIES
 from pyrjsel.runtime import AUTO, MCSE, MOST
 from pyrjsel.selection.models.registry import MODELS
 from pyrjsel.selection.priors.registry import COEF_PRIORS
@@ -32,7 +34,7 @@ MODEL_PRIORS: dict[str, Callable[..., Any]] = {
 }
 # Options that are parameters of the model and of `fit`, by the same names.
 MODEL_OPTIONS = ("budget", "always", "heredity", "max_size", "weights", "offset", "missing")
-LINEAR_OPTIONS = ("errors", "df")
+OWN_OPTIONS = ("errors", "df", "event", "ties")  # of some models
 FIT_OPTIONS = ("sampler", "draws", "mcse", "max_draws", "max_seconds", "burn_in", "chains")
 # File name endings for columns separated by tabs instead of commas.
 TABS = (".tsv", ".tab", ".tsv.gz", ".tab.gz")
@@ -63,6 +65,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--errors", choices=("normal", "student"), help="errors of a linear model (default: normal)"
     )
     parser.add_argument("--df", type=float, metavar="DF", help="degrees of freedom of Student-t errors")
+    parser.add_argument(
+        "--event", metavar="COLUMN", help="column of a Cox model: 1 for events, 0 for censored times"
+    )
+    parser.add_argument("--ties", choices=TIES, help="ties of a Cox model (default: efron)")
     space = parser.add_argument_group("model space")
     space.add_argument(
         "--costs",
@@ -171,9 +177,7 @@ def select(chosen: argparse.Namespace, words: Sequence[str]) -> None:
     with _folder(chosen.out), _told() as said:
         data = read_rows(chosen.data)
         kind = MODELS[chosen.model or _kind(chosen.formula, data)]
-        own = {name: getattr(chosen, name) for name in LINEAR_OPTIONS if getattr(chosen, name) is not None}
-        if own and kind is not rj.LinearSelection:
-            raise rj.ParameterError(f"--{next(iter(own))} is for linear models: add --model linear.")
+        own = _model_options(chosen, kind)
         costs = None if chosen.costs is None else read_costs(chosen.costs)
         model: Any = kind.from_formula(
             chosen.formula,
@@ -183,7 +187,6 @@ def select(chosen: argparse.Namespace, words: Sequence[str]) -> None:
             else read_prior(chosen.coef_prior, "--coef-prior", COEF_PRIORS),
             model_prior=read_prior(chosen.model_prior, "--model-prior", MODEL_PRIORS, costs),
             costs=costs,
-            **{name: getattr(chosen, name) for name in MODEL_OPTIONS},
             **own,
         )
         results = model.fit(
@@ -204,6 +207,17 @@ def select(chosen: argparse.Namespace, words: Sequence[str]) -> None:
             print(summary)
         if chosen.out is not None:
             print(f"\nTables, plots and report.html are in {chosen.out}.")
+
+
+def _model_options(chosen: argparse.Namespace, kind: Any) -> dict[str, Any]:
+    """Return the options that were given, if the model has them."""
+    given = {name: getattr(chosen, name) for name in (*MODEL_OPTIONS, *OWN_OPTIONS)}
+    given = {name: value for name, value in given.items() if value is not None}
+    for name in given:
+        having = [key for key, model in MODELS.items() if name in signature(model.from_formula).parameters]
+        if kind not in [MODELS[key] for key in having]:
+            raise rj.ParameterError(f"--{name} is for {', '.join(having)} models: add --model {having[0]}.")
+    return given
 
 
 def read_rows(path: Path) -> pd.DataFrame:

@@ -1,6 +1,7 @@
 """Likelihood families: log-likelihood, link, deviance and checks of the response."""
 
 from pyrjsel.families.binomial import Binomial
+from pyrjsel.families.cox import Cox
 from pyrjsel.families.family import Family
 from pyrjsel.families.gamma import Gamma
 from pyrjsel.families.gaussian import Gaussian
@@ -17,6 +18,7 @@ __all__ = [
     "NONE",
     "Binomial",
     "Cloglog",
+    "Cox",
     "Family",
     "Gamma",
     "Gaussian",

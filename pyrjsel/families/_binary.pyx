@@ -1,6 +1,6 @@
 """Log-likelihoods of binary responses under other links than the logit, from ``binary.c``."""
 
-from pyrjsel.families._family cimport Passes, passes
+from pyrjsel.families._family cimport WIDTH, Passes, passes
 
 import numpy as np
 
@@ -45,8 +45,8 @@ def evaluated(Passes family not None, const double[::1] eta, const double[::1] w
     cdef Py_ssize_t n = eta.shape[0]
     if n == 0 or wy.shape[0] != n or (w is not None and w.shape[0] < n):
         raise ValueError("eta, wy and w must have the same length")
-    residual, weight, out = np.empty(n), np.empty(n), np.empty(n)
+    residual, weight, out = np.empty(n), np.empty(n if family.pooled == NULL else WIDTH * n), np.empty(n)
     cdef double[::1] r = residual, v = weight, o = out
     cdef const double* weights = &w[0] if w is not None else NULL
     cdef double shifted = family.shift(n, &eta[0], &eta[0], 0.0, &wy[0], weights, &o[0])
-    return shifted, family.working(n, &eta[0], &wy[0], weights, &r[0], &v[0]), residual, weight
+    return shifted, family.working(n, &eta[0], &wy[0], weights, &r[0], &v[0]), residual, weight[:n]

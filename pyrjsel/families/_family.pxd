@@ -11,11 +11,20 @@ ctypedef double (*working_t)(Py_ssize_t n, const double* eta, const double* wy, 
 # for each; NULL for others. For a == b, minus the second derivatives.
 ctypedef void (*between_t)(Py_ssize_t n, const double* a, const double* b, const double* w, double* out) \
     noexcept nogil
+# For families whose information on coefficients is X' diag(weight) X + M' diag(sign) M with rows of M for
+# groups of observations: the d columns of M, and behind them sign; return the number of their rows, at most n
+# + 1. `weight` is what `working` left, in WIDTH n numbers. NULL for families of independent observations.
+ctypedef Py_ssize_t (*pooled_t)(Py_ssize_t n, int d, const double* columns, const int* cols, const double* w,
+                                const double* weight, double* out) noexcept nogil
+
+cdef enum:
+    WIDTH = 3
 
 cdef class Passes:
     cdef shift_t shift
     cdef working_t working
     cdef between_t between
+    cdef pooled_t pooled
     cdef readonly bint quadratic
 
-cdef Passes passes(shift_t shift, working_t working, bint quadratic=*, between_t between=*)
+cdef Passes passes(shift_t shift, working_t working, bint quadratic=*, between_t between=*, pooled_t pooled=*)

@@ -26,10 +26,12 @@ cdef class Passes:
         raise TypeError("compiled passes have addresses, and cannot be pickled")
 
 
-cdef Passes passes(shift_t shift, working_t working, bint quadratic=False, between_t between=NULL):
+cdef Passes passes(shift_t shift, working_t working, bint quadratic=False, between_t between=NULL,
+                   pooled_t pooled=NULL):
     """Return the passes of a family."""
     cdef Passes made = Passes.__new__(Passes)
-    made.shift, made.working, made.quadratic, made.between = shift, working, quadratic, between
+    made.shift, made.working, made.quadratic = shift, working, quadratic
+    made.between, made.pooled = between, pooled
     return made
 
 
@@ -101,7 +103,7 @@ def derivatives(Passes passes not None, const double[:, ::1] eta not None, const
                 const double[::1] w not None):
     """Return log-likelihoods (m,) at linear predictors `eta` (m, n), gradients and weights (m, n) in eta."""
     cdef Py_ssize_t m = eta.shape[0], n = eta.shape[1], k
-    if wy.shape[0] != n or w.shape[0] != n or n == 0:
+    if wy.shape[0] != n or w.shape[0] != n or n == 0 or passes.pooled != NULL:
         raise ValueError("the arrays of derivatives do not fit together")
     found, residual, weight = np.empty(m), np.empty((m, n)), np.empty((m, n))
     cdef double[::1] values = found

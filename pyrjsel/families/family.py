@@ -6,7 +6,7 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from scipy.optimize import brentq
 
-from pyrjsel._typing import FloatArray
+from pyrjsel._typing import FloatArray, IntArray
 from pyrjsel.families._family import Passes
 from pyrjsel.families.nuisance import NONE, Nuisance, Values
 from pyrjsel.families.statistics import Statistic
@@ -43,6 +43,10 @@ class Family(ABC):
     chunked : bool
         Whether rows may come in chunks: nothing is learned from all rows, and what :meth:`check` requires of
         all rows together holds if it holds for those of the smallest and the largest response.
+    independent : bool
+        Whether the likelihood is a product over rows.
+    has_intercept : bool
+        Whether the likelihood depends on the intercept.
     """
 
     name: ClassVar[str]
@@ -56,6 +60,8 @@ class Family(ABC):
     combines: ClassVar[bool] = True
     scaled: ClassVar[bool] = False
     chunked: ClassVar[bool] = False
+    independent: ClassVar[bool] = True
+    has_intercept: ClassVar[bool] = True
 
     @property
     def predictors(self) -> int:
@@ -130,6 +136,14 @@ class Family(ABC):
         """Return the family with what it learns from the rows, such as a typical nuisance parameter."""
         return self
 
+    def observations(self, y: FloatArray, weights: FloatArray | None) -> float:
+        """Return the n of priors: the sum of the weights, or the number of rows."""
+        return float(y.size if weights is None else weights.sum())
+
+    def order(self, y: FloatArray) -> IntArray | None:
+        """Return the order of rows (n,) that the passes need, None if it does not matter."""
+        return None
+
     def rows(
         self, y: FloatArray, weights: FloatArray | None, offset: FloatArray
     ) -> tuple[FloatArray, FloatArray | None, FloatArray]:
@@ -175,11 +189,22 @@ class Family(ABC):
         """Return intercepts (L,) from which mode searches start."""
         return np.array([self.intercept(y, offset, weights)])
 
+    def working(self, y: FloatArray, eta: FloatArray, weights: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Return the gradient of the log-likelihood in eta, and its information by row (n,)."""
+        mean = self.mean(eta)
+        return weights * self.score(y, mean), weights * self.curvature(mean)
+
+    def pooled(self, columns: FloatArray, y: FloatArray, eta: FloatArray) -> FloatArray | None:
+        """Return M (D, m) of the information ``X'WX - MM'``; None if rows are independent."""
+        return None
+
     def information(
         self, columns: FloatArray, y: FloatArray, eta: FloatArray, weights: FloatArray
     ) -> FloatArray:
-        """Return the information (D, D) on coefficients of `columns` (D, n) at linear predictor `eta`."""
-        return np.asarray((columns * (weights * self.curvature(self.mean(eta)))) @ columns.T)
+        """Return the information (D, D) on coefficients of `columns` (D, n) at predictor `eta` (n,)."""
+        found = (columns * self.working(y, eta, weights)[1]) @ columns.T
+        pooled = self.pooled(columns, y, eta)
+        return np.asarray(found if pooled is None else found - pooled @ pooled.T)
 
     def variance(self, mean: FloatArray) -> FloatArray:
         """Return the variance of a response of weight 1 where the mean is `mean`; for canonical links."""

@@ -1,8 +1,17 @@
 """Variable selection in regression models: priors, samplers, results."""
 
-from pyrjsel.selection.models.binary import CloglogSelection, ProbitSelection, cloglog, probit
+from pyrjsel.selection.models.cox import CoxSelection, cox
 from pyrjsel.selection.models.gamma import GammaSelection, gamma
-from pyrjsel.selection.models.glm import LogitSelection, PoissonSelection, logit, poisson
+from pyrjsel.selection.models.glm import (
+    CloglogSelection,
+    LogitSelection,
+    PoissonSelection,
+    ProbitSelection,
+    cloglog,
+    logit,
+    poisson,
+    probit,
+)
 from pyrjsel.selection.models.linear import LinearSelection, linear
 from pyrjsel.selection.models.loading import read_results
 from pyrjsel.selection.models.multinomial import MultinomialSelection, multinomial
@@ -27,6 +36,7 @@ __all__ = [
     "ClassModelResults",
     "ClassResults",
     "CloglogSelection",
+    "CoxSelection",
     "CrossValidation",
     "EmpiricalBayes",
     "GPrior",
@@ -49,6 +59,7 @@ __all__ = [
     "ZellnerSiow",
     "cloglog",
     "compare_samplers",
+    "cox",
     "gamma",
     "linear",
     "logit",

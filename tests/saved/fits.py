@@ -115,6 +115,11 @@ FITS = {
         lambda d: rj.gamma("lwt ~ age + smoke + ht", d, coef_prior=rj.Normal(1.0)),
         {**SHORT, "sampler": "population"},
     ),
+    "cox": (
+        births,
+        lambda d: rj.cox("bwt ~ age + smoke + ht", d, event="low", ties="breslow"),
+        {**SHORT, "sampler": "rjmcmc"},
+    ),
     "linear enumerated": (
         gaps,
         lambda d: rj.linear("lwt ~ age + smoke + ht + race", d, weights="w", coef_prior=rj.ZellnerSiow()),
@@ -228,7 +233,7 @@ FITS = {
     ),
 }
 # Those that came after the files of version 2, whose layout they have.
-LATER = {"mixture labels", "negbin", "gamma", "gamma population"}
+LATER = {"mixture labels", "negbin", "gamma", "gamma population", "cox"}
 # Those with draws, whose files have states of chains since version 2.
 DRAWN = [name for name in FITS if "draws" in FITS[name][2]]
 FUNCTIONS = {"halved": halved, "bump": bump}

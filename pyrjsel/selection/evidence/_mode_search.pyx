@@ -92,7 +92,7 @@ cdef class ModeSearch:
                  const double[::1] raw_shift not None):
         cdef int n = problem.c.n, k = min(max_columns, problem.c.n_columns)
         cdef double[::1] small = np.zeros(4 * k + k * k)
-        cdef double[::1] rows = np.zeros(4 * n)
+        cdef double[::1] rows = np.zeros((3 + problem.c.width) * n)
         cdef double[::1] chunk = np.zeros(gram_scratch(&problem.c, k))
         cdef double[::1] table = np.zeros(<Py_ssize_t> n * k)
         cdef int[::1] cols = np.zeros(problem.c.n_columns, dtype=np.intc)

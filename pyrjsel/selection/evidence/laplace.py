@@ -690,14 +690,13 @@ class Surrogate:
         w = np.ones(regression.y.size) if regression.weights is None else regression.weights
         linear = self.at @ columns
         eta = regression.offset + linear
+        residual = family.working(regression.y, eta, w)[0]
         information = family.information(columns, regression.y, eta, w)
         if prior.mixture is not None:
             prior = prior.given(self._log_g(prior, np.diag(information), regression.leading))
         precision = np.ascontiguousarray(prior.precision)
         gram = FullGram(np.ascontiguousarray(information + precision))
-        cross = (
-            columns @ (w * family.score(regression.y, family.mean(eta))) + information @ self.at + prior.shift
-        )
+        cross = columns @ residual + information @ self.at + prior.shift
         # For independent coefficients, log det of the precision is a sum.
         known = prior.log_weights is not None
         return [

@@ -43,6 +43,7 @@ from pyrjsel.selection.regression.gaussian import GaussianRegression
 from pyrjsel.selection.regression.glm import Regression
 from pyrjsel.selection.regression.summed_rows import SummedRows, largest_values
 from pyrjsel.selection.regression.validation import check_columns, check_right_side
+from pyrjsel.selection.results.prediction import Prediction
 from pyrjsel.selection.results.results import SelectionResults
 from pyrjsel.selection.results.summary import model_facts
 from pyrjsel.selection.samplers.registry import sampler_named
@@ -638,7 +639,15 @@ class Selection(OverSpace):
             return
         assert isinstance(data, DesignData)  # overridden for linear models
         check_columns(self.design, largest_values(data), data.extras)
-        self._family.check(data.y, data.extras.get("weights"), self.design.response)
+        self._family.check(self._response(data), data.extras.get("weights"), self.design.response)
+
+    def _response(self, data: DesignData | SummedRows) -> FloatArray:
+        """Return the response (n,) of rows as the family takes it."""
+        return data.y
+
+    def _predicted(self, made: Prediction, rng: np.random.Generator) -> Prediction:
+        """Return predictions with what only this model can say of new rows."""
+        return made
 
     def _response_facts(self) -> list[tuple[str, str]]:
         """Return labels and values that describe the response in a summary."""
@@ -646,25 +655,28 @@ class Selection(OverSpace):
             return self._facts
         if isinstance(self.data, ChunkedRows):
             return self.data.facts(self._family)
-        return self._family.facts(self.data.y, self.data.extras.get("weights"))
+        return self._family.facts(self._response(self.data), self.data.extras.get("weights"))
 
     def _n_observations(self) -> float:
-        """Return the n of priors: the sum of the weights if there are any."""
+        """Return the n of priors."""
         if isinstance(self.data, ChunkedRows):
             return self.data.sums.statistics.weight
-        weights = self.data.extras.get("weights")
-        return float(self.data.y.size if weights is None else weights.sum())
+        return self._family.observations(self._response(self.data), self.data.extras.get("weights"))
 
     def _make_regression(self) -> Regression | GaussianRegression | ChunkedRegression:
         """Return the regression used by the samplers."""
         if isinstance(self.data, ChunkedRows):
             sizes = [len(term.columns) for term in self.design.terms]
             return self.data.regression(sizes, self.coef_prior, self._family)
+        return self._regression_with(self.coef_prior)
+
+    def _regression_with(self, prior: CoefficientPrior) -> Regression:
+        assert not isinstance(self.data, ChunkedRows)
         return Regression.build(
             self.data.X,
-            self.data.y,
+            self._response(self.data),
             [len(term.columns) for term in self.design.terms],
-            self.coef_prior,
+            prior,
             weights=self.data.extras.get("weights"),
             offset=self.data.extras.get("offset"),
             family=self._family,

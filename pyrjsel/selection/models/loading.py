@@ -304,6 +304,9 @@ def _posterior(content: Content, model: Selection) -> Posterior:
     diagnostics = table_from_plain(content, "diagnostics", [*chains, "all"])
     if "seconds" not in diagnostics:
         raise content.wrong("diagnostics", "a table with seconds")
+    pairs = content.integer("pairs")
+    if pairs % 2:
+        raise content.wrong("pairs", "an even int")
     posterior = Posterior(
         sampler=content.text("sampler", samplers_of(model.regression)),
         packed=packed,
@@ -314,7 +317,7 @@ def _posterior(content: Content, model: Selection) -> Posterior:
         diagnostics=diagnostics,
         estimator=content.text("estimator"),
         entropy=content.raw("entropy", 16),
-        pairs=content.integer("pairs"),
+        pairs=pairs,
         notes=content.sequence("notes"),
         excluded=content.numbers("excluded", (n_terms,), **share) if "excluded" in content else None,
     )

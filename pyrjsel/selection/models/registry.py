@@ -3,9 +3,9 @@
 from collections.abc import Mapping
 
 from pyrjsel.selection.models.base import Selection
-from pyrjsel.selection.models.binary import CloglogSelection, ProbitSelection
+from pyrjsel.selection.models.cox import CoxSelection
 from pyrjsel.selection.models.gamma import GammaSelection
-from pyrjsel.selection.models.glm import LogitSelection, PoissonSelection
+from pyrjsel.selection.models.glm import CloglogSelection, LogitSelection, PoissonSelection, ProbitSelection
 from pyrjsel.selection.models.linear import LinearSelection
 from pyrjsel.selection.models.multinomial import MultinomialSelection
 from pyrjsel.selection.models.negbin import NegbinSelection
@@ -20,6 +20,7 @@ MODELS: Mapping[str, type[Selection]] = {
     "negbin": NegbinSelection,
     "gamma": GammaSelection,
     "multinomial": MultinomialSelection,
+    "cox": CoxSelection,
 }
 # By class name, as in files.
 CLASSES: Mapping[str, type[Selection]] = {model.__name__: model for model in MODELS.values()}

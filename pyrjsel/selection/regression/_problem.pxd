@@ -9,7 +9,7 @@
 # where flat intercepts (precision 0) are excluded from d and from the determinant. Loops that draw scale
 # parameters multiply K, shift and penalty by `scale`, and use densities of coefficients in a given unit.
 
-from pyrjsel.families._family cimport between_t, shift_t, working_t
+from pyrjsel.families._family cimport between_t, pooled_t, shift_t, working_t
 
 
 cdef enum:
@@ -34,6 +34,8 @@ cdef struct problem_t:
     shift_t shifted              # passes of the family over the observations
     working_t working
     between_t between            # NULL with one linear predictor of an observation
+    pooled_t pooled              # NULL if observations are independent
+    int width                    # numbers that `working` leaves as weights, in n
     bint quadratic               # the log-likelihood is quadratic in the linear predictor
     int flat                     # number of leading columns with a flat prior: all intercepts, or 0
     double rank_tol              # smallest proportion of a column's precision that others may leave

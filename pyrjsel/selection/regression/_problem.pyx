@@ -7,6 +7,7 @@ import numpy as np
 
 from pyrjsel._core._linalg cimport cholesky, solve_lower
 from pyrjsel._core._vecmath cimport GRAM_ROWS, axpy, dot, dot3, weighted_gram
+from pyrjsel.families._family cimport WIDTH
 from pyrjsel.families._family cimport Passes
 
 
@@ -81,6 +82,7 @@ cdef class Problem:
         self.c.n_terms = term_start.shape[0] - 1
         self.c.shifted, self.c.working, self.c.quadratic = family.shift, family.working, family.quadratic
         self.c.between = family.between
+        self.c.pooled, self.c.width = family.pooled, 1 if family.pooled == NULL else WIDTH
         self.c.leading = term_start[0]
         self.c.flat = self.c.leading if flat else 0
         self.c.intercepts = &intercepts[0]
@@ -133,13 +135,33 @@ cdef void information(const problem_t* p, int d, const int* cols, const double* 
                       double* scratch, double* out) noexcept nogil:
     """out := minus the Hessian of the log-likelihood, (d, d), lower triangle.
 
-    That is X' diag(weight) X for one linear predictor of an observation. `scratch` has the size of
-    :func:`gram_scratch`.
+    That is X' diag(weight) X for one linear predictor of an observation, if observations are independent.
+    `scratch` has the size of :func:`gram_scratch`.
     """
-    if p.between == NULL:
-        weighted_gram(p.n, d, p.columns, cols, weight, scratch, out, d)
-    else:
+    if p.between != NULL:
         information_between(p, d, cols, weight, scratch, out)
+        return
+    weighted_gram(p.n, d, p.columns, cols, weight, scratch, out, d)
+    if p.pooled != NULL:
+        add_pooled(p, d, cols, weight, scratch, out)
+
+
+cdef void add_pooled(const problem_t* p, int d, const int* cols, const double* weight, double* scratch,
+                     double* out) noexcept nogil:
+    """Add the part of groups of observations to the information."""
+    cdef double* part = scratch + <Py_ssize_t> 2 * d * GRAM_ROWS
+    cdef double* groups = part + <Py_ssize_t> d * d
+    cdef int* order = <int*> groups
+    cdef Py_ssize_t rows
+    cdef int k, l
+    groups += d
+    for k in range(d):
+        order[k] = k
+    rows = p.pooled(p.n, d, p.columns, cols, p.w, weight, groups)
+    weighted_gram(rows, d, groups, order, groups + d * rows, scratch, part, d)
+    for k in range(d):
+        for l in range(k, d):
+            out[l + <Py_ssize_t> k * d] += part[l + <Py_ssize_t> k * d]
 
 
 cdef void information_between(const problem_t* p, int d, const int* cols, const double* weight,
@@ -177,6 +199,8 @@ cdef void information_between(const problem_t* p, int d, const int* cols, const 
 cdef Py_ssize_t gram_scratch(const problem_t* p, int d) noexcept nogil:
     """Size of the scratch space for the information about d columns."""
     cdef Py_ssize_t m = d // p.leading
+    if p.pooled != NULL:
+        return (2 * <Py_ssize_t> GRAM_ROWS + d + 1) * d + <Py_ssize_t> (d + 1) * (p.n + 1)
     if p.between == NULL:
         return 2 * <Py_ssize_t> GRAM_ROWS * d
     return p.n // p.leading + m * m + 2 * GRAM_ROWS * m + m

@@ -12,7 +12,7 @@ from pyrjsel._once import kept_property
 from pyrjsel._typing import FloatArray, IntArray
 from pyrjsel._validate import listed
 from pyrjsel.families import Binomial, Family, Nuisance
-from pyrjsel.selection.priors.base import CoefficientPrior, Columns, CompiledPrior
+from pyrjsel.selection.priors.base import CoefficientPrior, Columns, CompiledPrior, Rule
 from pyrjsel.selection.regression._problem import Problem, grid_of_g
 from pyrjsel.selection.regression.columns import TermColumns, dependent_terms, starts_of
 
@@ -87,7 +87,7 @@ def null_information(
         If W0 is 0 in all rows, as if the offset determines the response.
     """
     linear = family.null_predictor(y, weights, offset)
-    w0 = weights * family.curvature(family.mean(linear))
+    w0 = family.working(y, linear, weights)[1]
     total = float(w0.sum())
     if not 0.0 < total < np.inf:
         raise DataError(
@@ -97,6 +97,13 @@ def null_information(
         )
     centred = columns if offset is None else columns - (columns @ w0 / total)[:, None]
     gram = np.asarray((centred * w0) @ centred.T)
+    pooled = family.pooled(centred, y, linear)
+    if pooled is not None:
+        whole = np.diag(gram)
+        gram = gram - pooled @ pooled.T
+        constant = np.diag(gram) <= 1e-12 * whole  # in each risk set, up to rounding
+        gram[constant] = 0.0
+        gram[:, constant] = 0.0
     # A column may be constant up to rounding on the rows of positive weight.
     largest = np.max(np.abs(columns), axis=1, initial=0.0)
     constant = np.sqrt(np.diag(gram) / total) <= 1e-13 * largest
@@ -175,6 +182,10 @@ class Regression(TermColumns):
         if equal is not None:
             y, weights = equal.merge(y, weights)
             x, offset = x[equal.first], None if offset is None else offset[equal.first]
+        order = family.order(y)
+        if order is not None:
+            y, x = y[order], x[order]
+            weights, offset = (None if each is None else each[order] for each in (weights, offset))
         n, size = x.shape
         w = np.ones(n) if weights is None else weights
         total = float(w.sum())
@@ -192,7 +203,9 @@ class Regression(TermColumns):
             gram = null_information(family, columns[1:], y, w, offset)
         else:
             gram = (columns[1:] * w) @ columns[1:].T
-        prior = coef_prior.compile(Columns(mean, scale, gram, total))
+        prior = coef_prior.compile(Columns(mean, scale, gram, family.observations(y, weights)))
+        if prior.rule is Rule.PENALTY and not family.has_intercept:
+            log_constant = prior.rule_value  # an intercept that is not there costs nothing
         if lead > 1:
             prior = prior.stacked(family.across(y, w, null))
             y, columns = family.responses(y).ravel(), stacked_columns(columns, lead)
@@ -287,12 +300,14 @@ class Regression(TermColumns):
         columns.
         """
         x, y, w = self.columns[self.leading :], self.y, self.row_weights
-        mean = self.family.mean(self.family.null_predictor(y, w, self.offset))
-        w0 = w * self.family.curvature(mean)
+        linear = self.family.null_predictor(y, w, self.offset)
+        residual, w0 = self.family.working(y, linear, w)
+        pooled = self.family.pooled(x, y, linear)
         with np.errstate(invalid="ignore", divide="ignore"):
-            information = x**2 @ w0 - (x @ w0) ** 2 / w0.sum()
+            less = (x @ w0) ** 2 / w0.sum() if pooled is None else np.sum(pooled**2, axis=1)
+            information = x**2 @ w0 - less
         known = information > 1e-12 * w0.sum()  # columns have variance 1, or 0 up to rounding
-        score = x @ (w * self.family.score(y, mean))
+        score = x @ residual
         return np.where(known, score**2 / np.where(known, information, 1.0), 0.0)
 
     def least_power(self, max_size: int) -> float:

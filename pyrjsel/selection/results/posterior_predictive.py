@@ -172,7 +172,8 @@ class Predictive(PosteriorTables):
             coefficients, nuisance = self._coefficient_draws(gamma, draws or PREDICTION_DRAWS)
         else:
             coefficients, nuisance = np.empty((0, x.shape[1] + 1)), {}
-        return self._prediction_kind(x, offset, index, coefficients, family, name, nuisance, means)
+        made = self._prediction_kind(x, offset, index, coefficients, family, name, nuisance, means)
+        return results.model._predicted(made, results._stream(b"baseline"))
 
     def _mean_coefficients(self, gamma: ByteArray | None) -> FloatArray:
         """Return posterior means (D + 1,) of coefficients of a linear model; averages over all if None."""
@@ -396,5 +397,5 @@ def _compare(
     stream = _generator(results, rng, b"check")
     wanted = dict.fromkeys(("offset", "weights"))
     prediction, extras = results._prediction(None, "bma", wanted, PREDICTION_DRAWS)
-    y = results.model.data.y
+    y = results.model._response(results.model.data)
     return compare(prediction, y, extras["weights"], statistics, draws, stream)

@@ -221,7 +221,7 @@ class Prediction:
         Densities are averaged over the draws before the logarithm. Shapes (rows,); `weights` are positive.
         """
         out = np.empty(y.size)
-        step = max(1, CACHED // len(self.coefficients))
+        step = max(1, CACHED // len(self.coefficients)) if self.family.independent else max(1, y.size)
         for begin in range(0, y.size, step):
             part = np.arange(begin, min(begin + step, y.size))
             each = self.family.log_density(

@@ -326,7 +326,7 @@ class SelectionResults(Predictive):
         made = self._prediction_kind(
             x, given["offset"], index, coefficients, family, self.model.design.response, nuisance
         )
-        return made.log_densities(np.asarray(data.y), given["weights"])
+        return made.log_densities(np.asarray(self.model._response(data)), given["weights"])
 
     # ------------------------------------------------------------------ costs and budgets
 

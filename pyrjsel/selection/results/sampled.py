@@ -124,7 +124,8 @@ def _with_coefficients(
     density: Callable[[FloatArray, Values], FloatArray] | None,
 ) -> Groups:
     """Add coefficients (chains, m, D + 1), nuisance parameters (chains, m), and log densities if needed."""
-    groups["posterior"]["coefficients"] = (["coefficient"], coefficients)
+    shown = slice(int(not model._family.has_intercept), None)
+    groups["posterior"]["coefficients"] = (["coefficient"], coefficients[..., shown])
     for name, values in nuisance.items():
         sigma = name == "variance"
         groups["posterior"]["sigma" if sigma else name] = ([], np.sqrt(values) if sigma else values)
@@ -133,7 +134,7 @@ def _with_coefficients(
         flat = {name: values.reshape(-1) for name, values in nuisance.items()}
         values = density(coefficients.reshape(-1, width), flat).T.reshape(chains, m, -1)
         groups["log_likelihood"] = {model.design.response: (["row"], values)}
-    return _with_data(model, groups, {"coefficient": list(columns)})
+    return _with_data(model, groups, {"coefficient": list(columns)[shown]})
 
 
 def _with_data(

@@ -164,8 +164,18 @@ class SingleModelResults:
 
     @property
     def resid(self) -> pd.Series:
-        """Responses minus :attr:`fittedvalues`."""
+        """Responses minus :attr:`fittedvalues`.
+
+        Raises
+        ------
+        NotAvailableError
+            For Cox models, whose fitted values are relative hazards.
+        """
         data, name = rows_of_fit(self._results.model), self._results.model.design.response
+        if not self._results.model._family.independent:
+            raise NotAvailableError(
+                f"A {self._results.model._family.name} model has no expected responses, and no residuals."
+            )
         return (pd.Series(data.y, index=data.index) - self.fittedvalues).rename(name)
 
     @property

@@ -218,7 +218,8 @@ class PosteriorTables(ModelSpaceResults[SelectionModel]):
 
     def _presented(self, table: Presented) -> Presented:
         """Return a table by column of the regression as users see it."""
-        return table
+        # An intercept that the likelihood lacks is not there.
+        return table.iloc[int(not self.model._family.has_intercept) :]
 
     @property
     def _column_names(self) -> pd.Index:

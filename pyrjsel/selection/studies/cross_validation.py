@@ -21,7 +21,7 @@ from pyrjsel.selection.results.prediction import WHICH, rows_of_fit
 from pyrjsel.selection.studies.folds import make_folds
 from pyrjsel.selection.studies.refits import refit
 
-FORMATS = dict.fromkeys(("log_score", "se", "difference", "brier", "error_rate"), "fixed3")
+FORMATS = dict.fromkeys(("log_score", "se", "difference", "brier", "error_rate", "concordance"), "fixed3")
 
 
 class CrossValidation:
@@ -102,8 +102,10 @@ class CrossValidation:
         Columns ``log_score`` (mean over the rows of the log predictive densities; higher is better), ``se``
         (its standard error, if rows are independent), and ``brier`` (binomial: mean squared error of the
         probabilities of single outcomes), ``error_rate`` (multinomial: proportion of rows whose most probable
-        class is not theirs) or ``rmse``. The log score times the number of rows is the expected
-        log pointwise predictive density (elpd) of ArviZ and loo.
+        class is not theirs), ``concordance`` (Cox models: Harrell's index) or ``rmse``. The log score times
+        the number of rows is the expected log pointwise predictive density (elpd) of ArviZ and loo; that of
+        Cox models is the log probability that, of the rows of a fold at risk, that of an event has it, and 0
+        for censored rows.
         """
         rows = []
         for which in self._log_density.columns:
@@ -125,7 +127,7 @@ class CrossValidation:
 
     @property
     def folds(self) -> pd.DataFrame:
-        """Scores by fold and predictor: ``rows``, ``log_score``, ``brier``, ``error_rate`` or ``rmse``."""
+        """Scores by fold and predictor: ``rows``, ``log_score``, and the last of :attr:`scores`."""
         rows, keys = [], []
         codes, labels = pd.factorize(self._fold, sort=True)
         for code, label in enumerate(labels):
@@ -187,7 +189,7 @@ def cross_validated(
     used = weights > 0
     codes, labels = make_folds(rows, used, folds, stratify, rng.spawn(1)[0])
     data, weights = some_rows(rows, used), weights[used]
-    offset = data.extras.get("offset", np.zeros(data.y.size))
+    y, offset = model._response(data), data.extras.get("offset", np.zeros(data.y.size))
     log_density = np.empty((data.y.size, len(chosen)))
     predicted: dict[str, list[Any]] = {name: [] for name in chosen}
     refits = Refits("Fold")
@@ -198,7 +200,7 @@ def cross_validated(
             for column, name in enumerate(chosen):
                 gamma = None if name == "bma" else results._model(name)
                 prediction = results._predict_at(data.X[test], offset[test], data.index[test], gamma)
-                log_density[test, column] = prediction.log_density(data.y[test], weights[test])
+                log_density[test, column] = prediction.log_density(y[test], weights[test])
                 predicted[name].append(prediction.mean())
     refits.warn()
     columns = pd.Index(chosen, name="which")
@@ -208,7 +210,7 @@ def cross_validated(
         pd.DataFrame(log_density, index=data.index, columns=columns),
         _joined(predicted, codes, data.index),
         fold,
-        data.y,
+        y,
         weights,
     )
 

@@ -63,6 +63,21 @@ class Oracle:
         self.to_raw[0, 1:] = -self.mean / self.sd
         self.starts = np.concatenate([[1], 1 + np.cumsum(case.sizes)]).astype(int)
 
+    def log_likelihood(self, eta):
+        return self.weights @ self.case.likelihood.log(self.case.y, eta)
+
+    def score(self, eta):
+        return self.weights * self.case.likelihood.score(self.case.y, eta)
+
+    def information(self, x, eta):
+        return (x.T * (self.weights * self.case.likelihood.curve(self.case.y, eta))) @ x
+
+    def null_gram(self, x):
+        """The information of centred columns in a g-prior."""
+        w = information_weights(self.case)
+        x = x - w @ x / w.sum()
+        return (x.T * w) @ x
+
     def block(self, j):
         return np.arange(self.starts[j], self.starts[j + 1])
 
@@ -86,9 +101,7 @@ class Oracle:
             if prior.information == "unit" and prior.intercept in (None, "joint"):
                 x = self.design[:, columns]
                 return identity, np.zeros(d), g * np.linalg.inv((x.T * self.weights) @ x), jacobian
-            w = information_weights(self.case)
-            x = self.case.x[:, slopes] - w @ self.case.x[:, slopes] / w.sum()
-            covariance = g * np.linalg.inv((x.T * w) @ x)
+            covariance = g * np.linalg.inv(self.null_gram(self.case.x[:, slopes]))
             if prior.intercept in (None, "flat"):
                 return identity[1:], np.zeros(d - 1), covariance, jacobian
             whole = np.zeros((d, d))
@@ -116,8 +129,7 @@ class Oracle:
             return -np.inf
         raw = self.to_raw @ b
         eta = self.offset + self.design @ raw
-        y = self.case.y
-        log_likelihood = self.weights @ self.case.likelihood.log(y, eta)
+        log_likelihood = self.log_likelihood(eta)
         rows, mean, covariance, jacobian = self.prior(gamma)
         if not len(rows):
             return log_likelihood + log_model
@@ -132,9 +144,8 @@ class Oracle:
         columns = self.columns(gamma)
         rows, mean, covariance, _ = self.prior(gamma)
         raw, x = (self.to_raw @ b)[columns], self.design[:, columns]
-        eta, y, likelihood = self.offset + x @ raw, self.case.y, self.case.likelihood
-        score = x.T @ (self.weights * likelihood.score(y, eta))
-        hessian = (x.T * (self.weights * likelihood.curve(y, eta))) @ x
+        eta = self.offset + x @ raw
+        score, hessian = x.T @ self.score(eta), self.information(x, eta)
         if len(rows):
             precision = np.linalg.inv(covariance)
             score = score - rows.T @ precision @ (rows @ raw - mean)
@@ -235,9 +246,9 @@ def moved(oracle, b, leaves, enters, rng):
     return new_b
 
 
-def check_flips_and_swaps(case, rng, fixed=None, t=1.0):
+def check_flips_and_swaps(case, rng, fixed=None, t=1.0, oracle=Oracle):
     """Check every flip and swap between two models of a space, and count the kinds."""
-    oracle, seen = Oracle(case, fixed, t), dict.fromkeys(("birth", "death", "swap", "refused"), 0)
+    oracle, seen = oracle(case, fixed, t), dict.fromkeys(("birth", "death", "swap", "refused"), 0)
     for gamma, new_gamma in product(models(case), repeat=2):
         kind, leaves, enters = move_between(gamma, new_gamma)
         b = random_b(oracle, gamma, rng)
@@ -262,9 +273,9 @@ def check_flips_and_swaps(case, rng, fixed=None, t=1.0):
     return seen
 
 
-def check_updates(case, rng, reach, t=1.0):
+def check_updates(case, rng, reach, t=1.0, oracle=Oracle):
     """Check an update of the coefficients of every model of a space."""
-    oracle = Oracle(case, t=t)
+    oracle = oracle(case, t=t)
     for gamma in models(case):
         b = random_b(oracle, gamma, rng)
         new_b = (b if reach < 1 else 0.0) + reach * random_b(oracle, gamma, rng)

@@ -85,7 +85,7 @@ cdef class Moves:
         cdef int[::1] index = np.zeros(n_index, dtype=np.intc)
         cdef double[::1] square = np.zeros(3 * k * k + 3 * k + 3)
         cdef double[::1] blocks = np.zeros(3 * wide + 2 * wide * wide + wide * k)
-        cdef double[::1] rows = np.zeros(6 * n)
+        cdef double[::1] rows = np.zeros((4 + 2 * problem.c.width) * n)
         cdef double[::1] table = np.zeros(gram_scratch(&problem.c, max(k, wide)))
         if g.shape[0] != self.p.n_terms or coef.shape[0] != self.p.n_columns + self.n_extra \
                 or raw_shift.shape[0] != self.p.n_columns:
@@ -111,7 +111,7 @@ cdef class Moves:
         self.residual = self.eta_new + n
         self.residual_new = self.residual + n
         self.weight = self.residual_new + n
-        self.weight_new = self.weight + n
+        self.weight_new = self.weight + problem.c.width * n
         self.scratch = &table[0]
         self.raw_shift = &raw_shift[0]
         self.origin = origin
@@ -206,7 +206,7 @@ cdef class Moves:
         cdef const problem_t* p = self.p
         cdef int first = p.term_start[j], size = p.term_start[j + 1] - first, a, c
         cdef const double* x
-        if p.between != NULL:
+        if p.between != NULL or p.pooled != NULL:
             for a in range(size):
                 self.own_columns[a] = first + a
             information(p, size, self.own_columns, base.weight, self.scratch, factor)

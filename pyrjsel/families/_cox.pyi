@@ -1,0 +1,5 @@
+from typing import Final
+
+from pyrjsel.families._family import Passes
+
+COX: Final[Passes]

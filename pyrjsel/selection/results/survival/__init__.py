@@ -1,0 +1,1 @@
+"""Predictions of times to events."""
