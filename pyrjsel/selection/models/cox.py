@@ -72,8 +72,10 @@ class CoxSelection(Selection):
     -----
     <rank warning>
 
-    Notes ----- Weights, strata, delayed entry and columns that change in time are not supported. The deviance
-    is minus twice the log partial likelihood at its maximum.
+    Notes
+    -----
+    Weights, strata, delayed entry and columns that change in time are not supported. The deviance is minus
+    twice the log partial likelihood at its maximum.
 
     Examples
     --------

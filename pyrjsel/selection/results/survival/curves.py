@@ -105,10 +105,12 @@ class SurvivalPrediction(Prediction):
         NotAvailableError
             If the results were loaded without training data, see :func:`pyrjsel.load`.
 
-        Notes ----- Intervals include the uncertainty of the baseline hazard. Given the coefficients, its
-        steps at the times of events are drawn from their posterior under a diffuse gamma process prior
-        (Kalbfleisch 1978), under which the partial likelihood is the marginal one: exponential variables
-        whose means are the steps of Breslow's estimate, or of Efron's with ``ties="efron"``.
+        Notes
+        -----
+        Intervals include the uncertainty of the baseline hazard. Given the coefficients, its steps at the
+        times of events are drawn from their posterior under a diffuse gamma process prior (Kalbfleisch 1978),
+        under which the partial likelihood is the marginal one: exponential variables whose means are the
+        steps of Breslow's estimate, or of Efron's with ``ties="efron"``.
         """
         alpha = check_real(alpha, "alpha", low=0, high=1, open_low=True, open_high=True)
         at = _times(times)
