@@ -68,7 +68,7 @@ class MixtureClassifier(OverSpace):
         Prior of the components. The default is ``KernelPrior()``. For the joint target it is a
         :class:`MixturePrior`, which includes the normal distribution of the background.
     weight_prior : float, optional
-        Concentration of the Dirichlet prior of the weights of each class, at least 0.1. The default is 0.2,
+        Concentration of the Dirichlet prior of the weights of each class, at least 0.1. The default is 0.1,
         and 1 for the joint target. Below 1, a component tends to belong to one class, and class probabilities
         can approach 0 and 1.
     costs : mapping or Series, optional

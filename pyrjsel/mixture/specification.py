@@ -26,7 +26,7 @@ from pyrjsel.results import constraints_to_plain
 from pyrjsel.storage import Plain
 
 # Concentrations of class weights. Given inputs, small ones predict labels better in the examples of the page.
-WEIGHT_PRIOR = {"labels": 0.2, "joint": 1.0}
+WEIGHT_PRIOR = {"labels": 0.1, "joint": 1.0}
 
 
 @dataclass(frozen=True)

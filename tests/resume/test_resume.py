@@ -213,7 +213,7 @@ def test_of_other_classifiers(tmp_path):
     first = classifier().fit(checkpoint=tmp_path / "run", **short)
     for changes, reason in (
         ({"target": "joint"}, "target was 'labels' and is 'joint'"),
-        ({"weight_prior": 0.5}, r"weight prior was 0\.2 and is 0\.5"),
+        ({"weight_prior": 0.5}, r"weight prior was 0\.1 and is 0\.5"),
         ({"prior": rj.KernelPrior(h=0.16)}, "prior differs"),
         ({"components": 2}, "components differs"),
         ({"proposal": "prior"}, "option proposal was 'conditional' and is 'prior'"),
