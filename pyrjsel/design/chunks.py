@@ -6,6 +6,7 @@ columns, the order of the chunks and repeated reading, independently of the mean
 
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from itertools import chain
 from typing import Any, Protocol, TypeVar
 
@@ -15,10 +16,12 @@ from pandas.api.types import is_list_like
 
 from pyrjsel._called import called, named
 from pyrjsel._errors import DataError, NotAvailableError
-from pyrjsel._validate import bad_value
+from pyrjsel._validate import bad_value, check_file
 from pyrjsel.design.frame import as_frame, check_no_path
 
 T = TypeVar("T")
+Table = pd.Series | pd.DataFrame
+Path = str | os.PathLike[str]
 # Accepted data; Parquet files, datasets and Dask data frames have no importable types.
 RowSource = (
     pd.DataFrame
@@ -60,9 +63,28 @@ class Chunks(Protocol):
     ) -> T:
         """Return ``work(chunk, number)`` for all chunks, numbered from 1, merged in order."""
 
+    def map(
+        self, work: Callable[[pd.DataFrame, int], Table], columns: Sequence[str], to: Path | None = None
+    ) -> Any:
+        """Return ``work(chunk, number)`` for all chunks, with the labels of their rows, as they are used.
+
+        An iterator over series or data frames; of a Dask data frame, a Dask series or data frame. With `to`
+        they are written to that Parquet file, and None is returned. `work` must take chunks without rows: it
+        is applied to one, numbered 0, before anything is read.
+        """
+
 
 class _InTurn:
-    """Sequential chunks."""
+    """Sequential chunks.
+
+    Attributes
+    ----------
+    files : list of str
+        The files that are read, where known.
+    """
+
+    names: list[str]
+    files: Sequence[str] = ()
 
     def frames(self, columns: Sequence[str]) -> Iterator[pd.DataFrame]:
         """Return the chunks with at least the requested columns."""
@@ -79,6 +101,24 @@ class _InTurn:
         if total is None:
             raise no_chunks()
         return total
+
+    def map(
+        self, work: Callable[[pd.DataFrame, int], Table], columns: Sequence[str], to: Path | None = None
+    ) -> Iterator[Table] | None:
+        """Return an iterator over ``work(chunk, number)``, or write these."""
+        path = None if to is None else check_file(to, "to", write=True)
+        if path is not None and any(os.path.realpath(file) == os.path.realpath(path) for file in self.files):
+            raise bad_value("to", "another file than that of the rows", to)
+        work(pd.DataFrame(columns=self.names, dtype=object), 0)
+        found = (work(frame, number) for number, frame in enumerate(self.labelled(columns), 1))
+        if path is None:
+            return found
+        write_parquet(found, path)
+        return None
+
+    def labelled(self, columns: Sequence[str]) -> Iterator[pd.DataFrame]:
+        """Return the chunks with the labels of their rows."""
+        return self.frames(columns)
 
 
 class FrameChunks(_InTurn):
@@ -146,21 +186,21 @@ class ParquetChunks(_InTurn):
     ----------
     data : path, ``pyarrow.parquet.ParquetFile`` or ``pyarrow.dataset.Dataset``
         A path to a folder is a dataset of the Parquet files in it.
+    parameter : str
+        Name of the user's parameter.
     """
 
     once = False
     merged_categories = True  # each row group has its own dictionary
 
-    def __init__(self, data: Any) -> None:
+    def __init__(self, data: Any, parameter: str = "data") -> None:
+        self._parameter = parameter
         try:
             from pyarrow import ArrowInvalid
             from pyarrow.dataset import HivePartitioning, dataset
             from pyarrow.parquet import ParquetFile
         except ImportError as error:
-            raise NotAvailableError(
-                "Parquet files need pyarrow, which is not installed. Install it with: pip install "
-                "'pyrjsel[tables]'"
-            ) from error
+            raise no_pyarrow() from error
         self._open: Callable[[], Any] = lambda: data
         if isinstance(data, (str, os.PathLike)):
             path = os.fspath(data)
@@ -170,12 +210,16 @@ class ParquetChunks(_InTurn):
         try:
             source = self._open()
         except (OSError, ArrowInvalid) as error:
-            raise DataError(f"The 'data' of {called()} cannot be read as a Parquet file: {error}") from error
+            raise DataError(
+                f"The {parameter!r} of {called()} cannot be read as a Parquet file: {error}"
+            ) from error
+        self.files = [os.fspath(data)] if isinstance(data, (str, os.PathLike)) else ()
+        self.files = getattr(source, "files", self.files)
         schema = source.schema_arrow if hasattr(source, "schema_arrow") else source.schema
-        index = {
+        self._index = [
             name for name in (schema.pandas_metadata or {}).get("index_columns", ()) if type(name) is str
-        }
-        self.names = [name for name in schema.names if name not in index]
+        ]
+        self.names = [name for name in schema.names if name not in self._index]
 
     def frames(self, columns: Sequence[str]) -> Iterator[pd.DataFrame]:
         """Return the chunks with the requested columns."""
@@ -187,7 +231,18 @@ class ParquetChunks(_InTurn):
             for batch in groups(source, options):
                 yield batch.to_pandas()
         except OSError as error:  # a damaged page, or a file that was replaced meanwhile
-            raise DataError(f"The 'data' of {called()} cannot be read to their end: {error}") from error
+            raise DataError(
+                f"The {self._parameter!r} of {called()} cannot be read to their end: {error}"
+            ) from error
+
+    def labelled(self, columns: Sequence[str]) -> Iterator[pd.DataFrame]:
+        """Return the chunks with the index of the file, or numbers from 0."""
+        start = 0
+        for frame in self.frames([*columns, *self._index]):
+            if not self._index:
+                frame.index = pd.RangeIndex(start, start + len(frame))
+                start += len(frame)
+            yield frame
 
 
 def _row_groups(file: Any, options: dict[str, Any]) -> Iterator[Any]:
@@ -242,7 +297,7 @@ class DaskChunks:
         from dask.delayed import delayed
 
         once, twice = delayed(work), delayed(merge)
-        chosen = self._data[[self._labels[name] for name in dict.fromkeys(columns)]]
+        chosen = self._chosen(columns)
         parts = [once(part, number) for number, part in enumerate(chosen.to_delayed(), 1)]
         while len(parts) > 1:
             pairs = [parts[at : at + 2] for at in range(0, len(parts), 2)]
@@ -250,28 +305,85 @@ class DaskChunks:
         result: T = parts[0].compute()
         return result
 
+    def map(
+        self, work: Callable[[pd.DataFrame, int], Table], columns: Sequence[str], to: Path | None = None
+    ) -> Any:
+        """Return ``work(partition, number)`` as a Dask series or data frame with the same partitions."""
+        if to is not None:
+            raise bad_value("to", "None for a Dask data frame: call to_parquet() of the result", to)
+        from dask.dataframe import from_delayed
+        from dask.delayed import delayed
 
-def as_chunks(data: Any) -> Chunks | None:
+        like = work(self._data._meta, 0)
+        chosen, once = self._chosen(columns), delayed(work)
+        parts = [once(part, number) for number, part in enumerate(chosen.to_delayed(), 1)]
+        return from_delayed(parts, meta=like, divisions=chosen.divisions, verify_meta=False)
+
+    def _chosen(self, columns: Sequence[str]) -> Any:
+        return self._data[[self._labels[name] for name in dict.fromkeys(columns)]]
+
+
+def as_chunks(data: Any, parameter: str = "data") -> Chunks | None:
     """Return `data` as chunks, or None if it is a data frame, a mapping or not data.
 
     Parameters
     ----------
     data : object
         The user's data.
+    parameter : str
+        Name of the user's parameter.
     """
     if isinstance(data, (pd.DataFrame, pd.Series, np.ndarray, Mapping, bytes)):
         return None
-    check_no_path(data, parquet=True)
+    check_no_path(data, parameter, parquet=True)
     package = type(data).__module__.split(".")[0]
     if package in ("dask", "dask_expr") and hasattr(data, "to_delayed"):
         return DaskChunks(data)
     if isinstance(data, (str, os.PathLike)) or (
         package == "pyarrow" and (hasattr(data, "iter_batches") or hasattr(data, "count_rows"))
     ):
-        return ParquetChunks(data)
+        return ParquetChunks(data, parameter)
     if callable(data) or isinstance(data, Iterable):
         return FrameChunks(data)
     return None
+
+
+def write_parquet(tables: Iterable[Table], path: str) -> None:
+    """Write tables to a Parquet file, one row group each; an error leaves an existing file unchanged.
+
+    Labels of rows are kept if those of the first table are more than positions.
+    """
+    try:
+        from pyarrow import Table as ArrowTable
+        from pyarrow.parquet import ParquetWriter
+    except ImportError as error:
+        raise no_pyarrow() from error
+    aside = f"{path}.part"
+    writer, labels = None, False
+    try:
+        for table in tables:
+            frame = table.to_frame() if isinstance(table, pd.Series) else table
+            if writer is None:
+                labels = not isinstance(frame.index, pd.RangeIndex)
+            rows = ArrowTable.from_pandas(frame, preserve_index=labels)
+            if writer is None:
+                writer = ParquetWriter(aside, rows.schema)
+            writer.write_table(rows)
+        if writer is None:
+            raise no_chunks()
+        writer.close()
+        os.replace(aside, path)
+    except BaseException:
+        with suppress(OSError):
+            os.remove(aside)
+        raise
+
+
+def no_pyarrow() -> NotAvailableError:
+    """Return the error for a missing pyarrow."""
+    return NotAvailableError(
+        "Parquet files need pyarrow, which is not installed. Install it with: pip install 'pyrjsel[tables]'"
+    )
 
 
 def no_chunks() -> DataError:

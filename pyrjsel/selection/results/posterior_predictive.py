@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Mapping
+from functools import partial
 from typing import Any, ClassVar, cast
 
 import numpy as np
@@ -25,8 +27,11 @@ from pyrjsel.selection.results.checks.predictive import (
 from pyrjsel.selection.results.prediction import (
     PREDICTION_DRAWS,
     WHICH,
+    ChunkedPrediction,
     Prediction,
     averaged_draws,
+    chunks_of,
+    mean_of,
     prediction_rows,
     rows_of_fit,
 )
@@ -49,13 +54,15 @@ class Predictive(PosteriorTables):
         *,
         draws: int = PREDICTION_DRAWS,
         offset: ArrayLike | None = None,
-    ) -> Prediction:
+    ) -> Prediction | Any:
         """Predict rows, with intervals.
 
         Parameters
         ----------
-        new : DataFrame, optional
-            Data with the variables of the formula; None means the training data.
+        new : DataFrame, or data in chunks, optional
+            Data with the variables of the formula; None means the training data. Chunks are an iterable of
+            data frames, a function that returns one, the path of a Parquet file or of a folder of them, a
+            pyarrow data set or a Dask data frame.
         which : {"bma", "hpm", "mpm", "bpm"}
             Average over all models, highest-probability model, median probability model, or best predictive
             model, as for :meth:`best`.
@@ -63,17 +70,19 @@ class Predictive(PosteriorTables):
             Number of posterior draws of the coefficients. After sampling they are the kept draws, thinned to
             fewer than twice this number; there may be fewer.
         offset : array_like, optional
-            Offset of the new rows, if that of the fit was an array.
+            Offset of the new rows, if that of the fit was an array; for chunks the name of a column.
 
         Returns
         -------
-        Prediction
-            Predictions, with a method ``summary_frame(alpha)``.
+        Prediction or ChunkedPrediction
+            Predictions, with methods ``mean()`` and ``summary_frame(alpha)``. For chunks they return an
+            iterator over the predictions of each chunk, or a Dask series or data frame; with ``to=path`` they
+            write a Parquet file.
 
         Raises
         ------
         ParameterError
-            If `which` or `draws` is not valid.
+            If `which`, `draws` or the `offset` of chunks is not valid.
         UnknownNameError
             If a variable is missing from `new`.
         DataError
@@ -91,7 +100,7 @@ class Predictive(PosteriorTables):
         ``mean_se`` with 4,000; dependent draws of chains are worth fewer. Intervals and ``mean_se`` are
         computed from the draws. The same call gives the same numbers.
         """
-        return self._prediction(new, which, {"offset": offset}, draws)[0]
+        return self._predict_new(new, self._chosen(which), offset, draws)
 
     def predict(
         self,
@@ -100,7 +109,8 @@ class Predictive(PosteriorTables):
         *,
         draws: int = PREDICTION_DRAWS,
         offset: ArrayLike | None = None,
-    ) -> pd.Series:
+        to: str | os.PathLike[str] | None = None,
+    ) -> pd.Series | Any:
         """Predict expected responses: means, success probabilities, or counts.
 
         For a response with two labels, such as "no" and "yes", these are probabilities of the second, which
@@ -108,8 +118,9 @@ class Predictive(PosteriorTables):
 
         Parameters
         ----------
-        new : DataFrame, optional
-            Data with the variables of the formula; None means the training data.
+        new : DataFrame, or data in chunks, optional
+            Data with the variables of the formula, as for :meth:`get_prediction`; None means the training
+            data.
         which : {"bma", "hpm", "mpm", "bpm"}
             Average over all models, highest-probability model, median probability model, or best predictive
             model, as for :meth:`best`.
@@ -117,20 +128,54 @@ class Predictive(PosteriorTables):
             Number of posterior draws of the coefficients for the average of a logistic or Poisson model, as
             for :meth:`get_prediction`, which gives the error. Linear models need none.
         offset : array_like, optional
-            Offset of the new rows, if that of the fit was an array.
+            Offset of the new rows, if that of the fit was an array; for chunks the name of a column.
+        to : path, optional
+            A Parquet file for the predictions of data in chunks.
 
         Returns
         -------
-        Series
+        Series, iterator of Series, Dask series or None
             The ``mean`` of :meth:`get_prediction`, in the order and with the index of `new`; NaN for rows
-            with missing inputs.
+            with missing inputs. For data in chunks an iterator over series, each computed when its turn
+            comes, or a Dask series; None with `to`.
 
         Raises
         ------
         ParameterError, UnknownNameError, DataError, NotAvailableError
-            As for :meth:`get_prediction`.
+            As for :meth:`get_prediction`; for data in chunks the error names the chunk.
+
+        Examples
+        --------
+        >>> import pyrjsel as rj
+        >>> births = rj.datasets.birthwt().data
+        >>> results = rj.linear("bwt ~ lwt + smoke + ht", births).fit()
+        >>> [len(part) for part in results.predict([births[:100], births[100:]])]
+        [100, 89]
         """
-        return self._prediction(new, which, {"offset": offset}, draws, spread=False)[0].mean()
+        return mean_of(self._predict_new(new, self._chosen(which), offset, draws, spread=False), to)
+
+    def _predict_new(
+        self,
+        new: Any,
+        gamma: ByteArray | None,
+        offset: ArrayLike | None,
+        draws: int,
+        *,
+        spread: bool = True,
+    ) -> Prediction | ChunkedPrediction:
+        """Return predictions for rows, or for chunks of them, by one model (J,), or by all if None."""
+        draws = check_int(draws, "draws", low=1, high=MOST_DRAWS)
+        predict = partial(self._predict_at, gamma=gamma, draws=draws, spread=spread)
+        chunks = chunks_of(self.model, new)
+        if chunks is not None:
+            return ChunkedPrediction(chunks, self.model.design, offset, predict)
+        x, extras, index = prediction_rows(self.model, new, {"offset": offset})
+        return predict(x, extras["offset"], index)
+
+    def _chosen(self, which: str) -> ByteArray | None:
+        """Return the model (J,) of a predictor, None for the average over all."""
+        check_choice(which, "which", WHICH)
+        return None if which == "bma" else self._model(which)
 
     def _prediction(
         self,
@@ -142,8 +187,7 @@ class Predictive(PosteriorTables):
         spread: bool = True,
     ) -> tuple[Prediction, dict[str, FloatArray]]:
         """Return predictions for rows, with offset and weights as needed, see prediction_rows."""
-        check_choice(which, "which", WHICH)
-        gamma = None if which == "bma" else self._model(which)
+        gamma = self._chosen(which)
         draws = check_int(draws, "draws", low=1, high=MOST_DRAWS)
         x, extras, index = prediction_rows(self.model, new, given)
         found = self._predict_at(x, extras["offset"], index, gamma, draws=draws, spread=spread)

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+import os
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -11,11 +13,11 @@ import pandas as pd
 from numpy.typing import ArrayLike
 from scipy.special import logsumexp
 
-from pyrjsel._called import called
+from pyrjsel._called import called, named
 from pyrjsel._errors import DataError, NotAvailableError
 from pyrjsel._typing import ByteArray, FloatArray
-from pyrjsel._validate import check_real
-from pyrjsel.design import DesignData
+from pyrjsel._validate import bad_value, check_real
+from pyrjsel.design import Chunks, Design, DesignData, as_chunks, as_pandas
 from pyrjsel.families import Family, Values
 from pyrjsel.runtime import one_blas_thread
 from pyrjsel.selection.evidence.gaussian import SingleModels
@@ -98,7 +100,8 @@ def rows_of_fit(model: SelectionModel) -> DesignData:
     """
     if isinstance(model.data, SummedRows):
         raise NotAvailableError(
-            f"{called()} needs rows: the data of the fit came in chunks, of which only sums were kept."
+            f"{called()} needs rows: the data of the fit came in chunks, of which only sums were kept. Give "
+            "rows as 'new', which may be the same chunks, where it takes them."
         )
     return model.data
 
@@ -128,9 +131,16 @@ def prediction_rows(
         data = rows_of_fit(model)
         found = {name: data.extras.get(name, np.full(data.n, ABSENT[name])) for name in given}
         return data.X, found, data.index
-    known = model.design.extra_columns
+    return new_rows(model.design, new, given)
+
+
+def new_rows(
+    design: Design, new: Any, given: Mapping[str, ArrayLike | None]
+) -> tuple[FloatArray, dict[str, FloatArray], pd.Index]:
+    """Return columns, offset and the like, and labels of new rows, see :func:`prediction_rows`."""
+    known = design.extra_columns
     extras = {name: values for name, values in given.items() if values is not None}
-    rows = model.design.transform(new, extras={**dict.fromkeys(set(known) - set(given)), **extras})
+    rows = design.transform(new, extras={**dict.fromkeys(set(known) - set(given)), **extras})
     found = {}
     for name in given:
         values = rows.extras.get(name)
@@ -287,6 +297,139 @@ class Prediction:
         if self.means is not None:
             out[:, 0] = linear_mean(self.x, self.offset, self.means)
         return pd.DataFrame(out, index=self.index.copy(), columns=columns)
+
+
+@dataclass(frozen=True)
+class _OfChunk:
+    """Predictions for the rows of a chunk; sent to workers.
+
+    Attributes
+    ----------
+    design : Design
+    offset : str or None
+        Column of the offset, if another than that of the fit.
+    prediction : Prediction
+        Predictions for no rows.
+    caller : str
+        What the user called, for messages.
+    """
+
+    design: Design
+    offset: str | None
+    prediction: Prediction
+    caller: str
+
+    def __call__(self, frame: pd.DataFrame, number: int, of: Callable[[Prediction], Any]) -> Any:
+        with named(f"{self.caller} (chunk {number})" if number else self.caller):
+            x, extras, index = new_rows(self.design, frame, {"offset": self.offset})
+            return of(replace(self.prediction, x=x, offset=extras["offset"], index=index))
+
+    @property
+    def columns(self) -> list[str]:
+        """The columns that are read."""
+        offset = self.design.extra_columns.get("offset") if self.offset is None else self.offset
+        return [*self.design.layout.variables, *([] if offset is None else [offset])]
+
+
+class ChunkedPrediction:
+    """Predictions for rows in chunks, computed as they are used.
+
+    Parameters
+    ----------
+    chunks : Chunks
+    design : Design
+    offset : str or None
+        Column of the offset, if another than that of the fit.
+    predict : callable
+        Returns a :class:`Prediction` for columns, offset and labels of rows.
+
+    Raises
+    ------
+    ParameterError
+        If `offset` is not a column.
+    """
+
+    def __init__(
+        self, chunks: Chunks, design: Design, offset: Any, predict: Callable[..., Prediction]
+    ) -> None:
+        if offset is not None and not isinstance(offset, str):
+            raise bad_value("offset", "None or the name of a column, since 'new' comes in chunks", offset)
+        none = predict(np.empty((0, len(design.column_names))), np.empty(0), pd.RangeIndex(0))
+        self._chunks, self._of_chunk = chunks, _OfChunk(design, offset, none, called())
+
+    def mean(self, to: str | os.PathLike[str] | None = None) -> Any:
+        """Return the posterior mean of each row's expected response; NaN for rows with missing inputs.
+
+        Parameters
+        ----------
+        to : path, optional
+            A new Parquet file for the predictions, in the order of the rows.
+
+        Returns
+        -------
+        iterator of Series, Dask series or None
+            Like the rows: a Dask series for a Dask data frame, else an iterator over the chunks. None with
+            `to`.
+
+        Raises
+        ------
+        UnknownNameError
+            If a variable is missing.
+        DataError
+            If a factor level did not occur in the fit, or an input is infinite; the message names the chunk.
+        ParameterError
+            If `to` is not the path of a file, or that of the rows.
+        NotAvailableError
+            If `to` needs pyarrow, which is not installed.
+        """
+        return self._each(_mean, to)
+
+    def summary_frame(self, alpha: float = 0.05, to: str | os.PathLike[str] | None = None) -> Any:
+        """Return predictions with intervals, see :meth:`Prediction.summary_frame`.
+
+        Parameters
+        ----------
+        alpha : float, default 0.05
+            One minus the probability of the intervals.
+        to : path, optional
+            As for :meth:`mean`.
+
+        Returns
+        -------
+        iterator of DataFrames, Dask data frame or None
+            As for :meth:`mean`.
+
+        Raises
+        ------
+        ParameterError, UnknownNameError, DataError, NotAvailableError
+            As for :meth:`mean`, or if `alpha` is not in (0, 1).
+        """
+        return self._each(partial(_summary_frame, alpha=alpha), to)
+
+    def _each(self, of: Callable[[Prediction], Any], to: str | os.PathLike[str] | None) -> Any:
+        return self._chunks.map(partial(self._of_chunk, of=of), self._of_chunk.columns, to)
+
+
+def _mean(found: Prediction) -> pd.Series:
+    return found.mean()
+
+
+def _summary_frame(found: Prediction, alpha: float) -> pd.DataFrame:
+    return found.summary_frame(alpha)
+
+
+def chunks_of(model: SelectionModel, new: Any) -> Chunks | None:
+    """Return new rows as chunks, or None if they are a table; for a design from arrays also a matrix."""
+    return as_chunks(as_pandas(new), "new") if model.design.formula else None
+
+
+def mean_of(found: Prediction | ChunkedPrediction, to: str | os.PathLike[str] | None) -> Any:
+    """Return expected responses; of chunks, written to a file `to` unless it is None."""
+    if isinstance(found, ChunkedPrediction):
+        return found.mean(to)
+    if to is not None:
+        raise bad_value("to", "None, unless 'new' comes in chunks", to)
+    return found.mean()
 
 
 def quantiles(values: FloatArray, probabilities: tuple[float, ...]) -> FloatArray:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from typing import Any
 
 import numpy as np
@@ -19,8 +20,8 @@ from pyrjsel.selection.results.posterior_predictive import Predictive
 from pyrjsel.selection.results.prediction import (
     PREDICTION_DRAWS,
     Prediction,
+    mean_of,
     moments_of,
-    prediction_rows,
     rows_of_fit,
 )
 
@@ -217,52 +218,53 @@ class SingleModelResults:
         return 1.0 - self.deviance / float(null)
 
     def predict(
-        self, new: Any = None, *, draws: int = PREDICTION_DRAWS, offset: ArrayLike | None = None
-    ) -> pd.Series:
+        self,
+        new: Any = None,
+        *,
+        draws: int = PREDICTION_DRAWS,
+        offset: ArrayLike | None = None,
+        to: str | os.PathLike[str] | None = None,
+    ) -> pd.Series | Any:
         """Predict expected responses, as :meth:`SelectionResults.predict` does.
 
         Parameters
         ----------
-        new : DataFrame, optional
+        new : DataFrame, or data in chunks, optional
             Data with the variables of the formula; None means the training data.
         draws : int, default 4000
             Number of posterior draws, which other than linear models need.
         offset : array_like, optional
-            Offset of the new rows, if that of the fit was an array.
+            Offset of the new rows, if that of the fit was an array; for chunks the name of a column.
+        to : path, optional
+            A Parquet file for the predictions of data in chunks.
 
         Returns
         -------
-        Series
+        Series, iterator of Series, Dask series or None
             Expected responses, in the order and with the index of `new`.
         """
-        return self._prediction(new, draws, offset, spread=False).mean()
+        return mean_of(self._results._predict_new(new, self._gamma, offset, draws, spread=False), to)
 
     def get_prediction(
         self, new: Any = None, *, draws: int = PREDICTION_DRAWS, offset: ArrayLike | None = None
-    ) -> Prediction:
+    ) -> Prediction | Any:
         """Predict rows, with intervals, as :meth:`SelectionResults.get_prediction` does.
 
         Parameters
         ----------
-        new : DataFrame, optional
+        new : DataFrame, or data in chunks, optional
             Data with the variables of the formula; None means the training data.
         draws : int, default 4000
             Number of posterior draws of the coefficients.
         offset : array_like, optional
-            Offset of the new rows, if that of the fit was an array.
+            Offset of the new rows, if that of the fit was an array; for chunks the name of a column.
 
         Returns
         -------
-        Prediction
+        Prediction or ChunkedPrediction
             Predictions, with a method ``summary_frame(alpha)``.
         """
-        return self._prediction(new, draws, offset)
-
-    def _prediction(
-        self, new: Any, draws: int, offset: ArrayLike | None, *, spread: bool = True
-    ) -> Prediction:
-        x, extras, index = prediction_rows(self._results.model, new, {"offset": offset})
-        return self._results._predict_at(x, extras["offset"], index, self._gamma, draws=draws, spread=spread)
+        return self._results._predict_new(new, self._gamma, offset, draws)
 
     def summary(self) -> Report:
         """Return the summary: the model among all, its fit and its coefficients.

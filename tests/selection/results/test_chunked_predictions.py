@@ -1,0 +1,157 @@
+"""Predictions of rows in chunks are those of the rows in memory."""
+
+import pickle
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import pyrjsel as rj
+
+N = 300
+
+
+def make():
+    rng = np.random.default_rng(3)
+    table = pd.DataFrame(rng.normal(size=(N, 2)), columns=["a", "b"])
+    table["g"] = np.where(np.arange(N) > 0.7 * N, "late", rng.choice(["p", "q"], N))
+    eta = 0.5 * table["a"] + 0.3 * (table["g"] == "late")
+    table["y"] = (rng.random(N) < 1 / (1 + np.exp(-eta))).astype(int)
+    table["z"] = eta + rng.normal(size=N)
+    table["o"] = 0.4 * rng.normal(size=N)
+    return table
+
+
+def gaps(table):
+    table = table.copy()
+    table.loc[::31, "a"] = np.nan
+    table.loc[100:199, "b"] = np.nan  # all of a chunk
+    table.loc[::47, "g"] = None
+    table.loc[5, "o"] = np.nan
+    return table.set_axis(pd.Index(np.arange(N)[::-1] * 2, name="id"))
+
+
+@pytest.fixture(scope="module")
+def table():
+    return make()
+
+
+@pytest.fixture(scope="module")
+def new(table):
+    return gaps(table)
+
+
+@pytest.fixture(scope="module")
+def fits(table):
+    def chunks():
+        return (table.iloc[at : at + 130] for at in range(0, N, 130))
+
+    return {
+        "linear": rj.linear("z ~ a + b + g", table, offset="o").fit(),
+        "logit": rj.logit("y ~ standardize(a) + b + g", table, offset="o").fit(rng=1),
+        "logit from chunks": rj.logit("y ~ standardize(a) + b + g", chunks, offset="o").fit(rng=1),
+        "one model": rj.logit("y ~ a + b + g", table).fit(rng=1).single_model(["a"]),
+        "cox": rj.cox("time ~ a + b + g", table.assign(time=np.exp(table["z"])), event="y").fit(rng=1),
+    }
+
+
+FITS = ["linear", "logit", "logit from chunks", "one model", "cox"]
+
+
+def cut(data, size=100):
+    return [data.iloc[at : at + size] for at in range(0, len(data), size)]
+
+
+# Products of matrices of other sizes differ in the last bits.
+def same(found, wanted):
+    assert type(found) is type(wanted)
+    check = pd.testing.assert_series_equal if found.ndim == 1 else pd.testing.assert_frame_equal
+    check(found, wanted, rtol=1e-12)
+
+
+@pytest.mark.parametrize("kind", FITS)
+def test_frames(fits, new, kind):
+    results = fits[kind]
+    wanted, frame = results.predict(new), results.get_prediction(new).summary_frame(0.2)
+    assert 0 < wanted.isna().sum() < N
+    for chunks in (cut(new), lambda: iter(cut(new, 90)), iter(cut(new, N))):
+        same(pd.concat(results.predict(chunks)), wanted)
+    found = results.get_prediction([*cut(new), new.iloc[:0]])
+    for _ in range(2):  # a list is read again
+        same(pd.concat(found.summary_frame(0.2)), frame)
+
+
+@pytest.mark.parametrize("kind", FITS[::2])
+@pytest.mark.parametrize("labels", [True, False])
+def test_files(fits, new, kind, labels, tmp_path):
+    results, path, to = fits[kind], tmp_path / "rows.parquet", tmp_path / "predictions.parquet"
+    data = pytest.importorskip("pyarrow.dataset")
+    rows = new if labels else new.reset_index(drop=True)
+    rows.to_parquet(path, row_group_size=90)
+    wanted, frame = results.predict(rows), results.get_prediction(rows).summary_frame()
+    for source in (path, data.dataset(path)):
+        same(pd.concat(results.predict(source)), wanted)
+    assert results.predict(path, to=to) is None
+    same(pd.read_parquet(to), wanted.to_frame())
+    results.get_prediction(path).summary_frame(to=to)
+    same(pd.read_parquet(to), frame)
+    results.predict(cut(new), to=to)
+    same(pd.read_parquet(to)[wanted.name].reset_index(drop=True), wanted.reset_index(drop=True))
+
+
+@pytest.mark.parametrize("kind", FITS[1::2])
+def test_dask(fits, new, kind):
+    dd = pytest.importorskip("dask.dataframe")
+    results, rows = fits[kind], new.sort_index()
+    parts = dd.from_pandas(rows, npartitions=3)
+    found = results.predict(parts)
+    assert found.known_divisions
+    same(found.compute(scheduler="sync"), results.predict(rows))
+    frame = results.get_prediction(parts).summary_frame()
+    assert frame.columns.tolist() == results.get_prediction(rows).summary_frame().columns.tolist()
+    same(frame.compute(scheduler="sync"), results.get_prediction(rows).summary_frame())
+    # As workers get them.
+    work = pickle.loads(pickle.dumps(results.get_prediction(parts)._of_chunk))
+    same(work(rows, 1, type(work.prediction).mean), results.predict(rows))
+    with pytest.raises(rj.ParameterError, match=r"None for a Dask data frame: call to_parquet\(\)"):
+        results.predict(parts, to="rows.parquet")
+    with pytest.raises(rj.UnknownNameError, match="needs the column 'a'"):
+        results.predict(parts.drop(columns="a"))
+
+
+def test_errors_come_before_the_rows_or_name_the_chunk(fits, table, tmp_path):
+    results, path, to = fits["logit"], tmp_path / "rows.parquet", tmp_path / "predictions.parquet"
+    table.to_parquet(path, row_group_size=100)
+    with pytest.raises(rj.UnknownNameError, match="needs the column 'b'"):
+        results.predict([table.drop(columns="b")])
+    with pytest.raises(rj.ParameterError, match="the name of a column, since 'new' comes in chunks"):
+        results.predict(cut(table), offset=table["o"])
+    with pytest.raises(rj.ParameterError, match="another file than that of the rows"):
+        results.predict(path, to=path)
+    with pytest.raises(rj.ParameterError, match=r"'to' .* None, unless 'new' comes in chunks"):
+        results.predict(table, to=to)
+    with pytest.raises(rj.DataError, match="The 'new' of predict cannot be read as a Parquet file"):
+        results.predict(tmp_path / "none.parquet")
+    with pytest.raises(rj.DataError, match=r"predict \(chunk 3\) got unseen levels .* 'new'"):
+        list(results.predict([*cut(table)[:2], table.assign(g="new")]))
+    to.write_bytes(b"old")
+    with pytest.raises(rj.DataError, match=r"\(chunk 4\) have infinite .* 'o'"):
+        results.predict([*cut(table), table.assign(o=np.inf)], to=to)
+    assert to.read_bytes() == b"old"
+    assert sorted(file.name for file in tmp_path.iterdir()) == ["predictions.parquet", "rows.parquet"]
+    same(pd.concat(results.predict(cut(table), offset="a")), results.predict(table, offset=table["a"]))
+
+
+def test_writing_that_fails_leaves_the_file(fits, table, tmp_path, monkeypatch):
+    parquet = pytest.importorskip("pyarrow.parquet")
+    to = tmp_path / "predictions.parquet"
+    to.write_bytes(b"old")
+
+    def full(self, rows):
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(parquet.ParquetWriter, "write_table", full)
+    with pytest.raises(OSError, match="No space left"):
+        fits["linear"].predict(cut(table), to=to)
+    assert to.read_bytes() == b"old"
+    assert [file.name for file in tmp_path.iterdir()] == ["predictions.parquet"]
