@@ -8,7 +8,8 @@ import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike
 
-from pyrjsel._called import named
+from pyrjsel._called import called, named
+from pyrjsel._errors import FormulaError
 from pyrjsel._typing import FloatArray
 from pyrjsel._validate import bad_value
 from pyrjsel.design import DesignData, TableLike
@@ -180,6 +181,11 @@ class CoxSelection(Selection):
         choices = Choices(coef_prior, model_prior, costs, budget, always, heredity, max_size, family=family)
         extras = {"event": event, "offset": offset}
         model = cls._from_rows(formula, data, choices, extras, missing, functions)
+        if isinstance(event, str) and event in model.design.layout.variables:
+            raise FormulaError(
+                f"The formula {formula!r} of {called()} has the 'event' {event!r} on the right-hand side. "
+                "Leave it out: it is part of the response."
+            )
         check_bounds(model.space)
         return model
 

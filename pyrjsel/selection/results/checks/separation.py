@@ -125,7 +125,7 @@ def look_for_separation(model: SelectionModel, posterior: Posterior, single: Sin
         for row, terms in found.items()
     }
     mixture, models = single.regression.prior.mixture, [posterior.packed[row] for row in found]
-    if mixture is not None and mixture.tail <= HEAVIEST * single.regression.leading:
+    if mixture is not None and mixture.tail <= _growth(single.regression):
         _refuse_infinite(model, single, models)
     if result:
         culprits = list(dict.fromkeys(name for terms in result.values() for name in terms))
@@ -139,6 +139,15 @@ def look_for_separation(model: SelectionModel, posterior: Posterior, single: Sin
     return result
 
 
+def _growth(regression: Regression) -> float:
+    """Return the power of g as which likelihoods under complete separation grow, integrated given g.
+
+    They are integrals over L flat intercepts. Without any, as of the partial likelihood, they have an upper
+    bound.
+    """
+    return HEAVIEST * regression.leading if regression.family.has_intercept else 0.0
+
+
 def _missing_moments(model: SelectionModel, single: MarginalLikelihood, separated: list[ByteArray]) -> str:
     """Return a sentence on moments of coefficients that do not exist or are hard to estimate, or nothing.
 
@@ -148,7 +157,7 @@ def _missing_moments(model: SelectionModel, single: MarginalLikelihood, separate
     """
     regression = single.regression
     mixture = regression.prior.mixture
-    power = np.inf if mixture is None else mixture.tail - HEAVIEST * regression.leading
+    power = np.inf if mixture is None else mixture.tail - _growth(regression)
     if power > 2.0 or not any(separated_completely(regression, gamma) for gamma in separated):
         return ""
     if power <= 0.5:
