@@ -27,6 +27,7 @@ class SelectionModel(Protocol):
     coef_prior: Any
     model_prior: ModelPrior
     dependent: tuple[str, ...]
+    g: float | None
     _family: Family
     _choices: Choices
     _priced: bool

@@ -46,6 +46,11 @@ cdef class ModeSearch:
     cdef double with_volume(self, double log_posterior, double log_det) noexcept nogil
     cdef double log_prior_of(self, int at) noexcept nogil
     cdef int expand(self, int at) noexcept nogil
+    cdef int keep_expansion(self, int e) noexcept nogil
+    cdef int at_best_g(self) noexcept nogil
+    cdef double at_scale(self, double t) noexcept nogil
+    cdef double scan(self, double low) noexcept nogil
+    cdef double climb(self, double low, double t, double high) noexcept nogil
     cdef int at_maximum(self) noexcept nogil
     cdef int expand_at_maximum(self) noexcept nogil
     cdef double in_closed_form(self, int at, double form) noexcept nogil

@@ -15,16 +15,20 @@ intercepts alone (one: the sum of the weights) and m coefficients,
 
     log m = log L(b^) + (L log 2 pi - log det J) / 2
             + log integral of (1 + g)^(-m/2) e^(-Q / (2 (1 + g))) p(g) dg.
+
+Under empirical Bayes with a precision that does not depend on the model's maximum, g is at the maximum of
+Laplace's approximation. It is bracketed on a grid by the expansion of the log-likelihood at one mode, repeated
+until the grid's maximum stays near that mode, and found by Brent's method on Laplace values at their own modes.
 """
 
-from libc.math cimport INFINITY, exp, fabs, isfinite, log, log1p, sqrt
+from libc.math cimport INFINITY, copysign, exp, fabs, isfinite, log, log1p, sqrt
 from libc.string cimport memcpy
 
 import numpy as np
 
 from pyrjsel._core._linalg cimport cholesky, log_det_factor, solve_lower, solve_lower_t
 from pyrjsel.selection.regression._problem cimport (
-    AT_MODES, G_NODES, G_PER_UNIT, KNOWN_G, PENALTY, UNKNOWN_G, Problem, add_precision, gram_scratch,
+    AT_MODES, BEST_AT_MODES, G_NODES, G_PER_UNIT, KNOWN_G, PENALTY, UNKNOWN_G, Problem, add_precision, gram_scratch,
     information, linear_predictor, prior_dimension, prior_exponent, prior_factor, prior_log_det, problem_t,
     product, score,
 )
@@ -55,6 +59,8 @@ cdef double OUTER = 0.03, NEAR = 0.2
 cdef double FAR = 1e-2
 # Smallest g at the maximum of a marginal likelihood, which can be 0: the same to nine digits.
 cdef double LEAST_G = 1e-9
+# Grid of log g, relative to that of the precision, in which the best one is bracketed; its accuracy there.
+cdef double LOWEST_SCALE = -20.0, HIGHEST_SCALE = 20.0, CLOSE_SCALE = 1e-7
 # Maximum likelihood stops when the log-likelihood increases by less than this: a separated model has no
 # maximum, and its deviance is the limit to this accuracy.
 cdef double ML_GAIN = 1e-9
@@ -110,7 +116,7 @@ cdef class ModeSearch:
             self.modes, self.linear = np.zeros((2, MOST_EXPANSIONS, k))
             self.hessian = np.zeros((MOST_EXPANSIONS, <Py_ssize_t> k * k))
             self.constant, self.exact = np.zeros((2, MOST_EXPANSIONS))
-        if problem.c.rule != AT_MODES:
+        if problem.c.rule != AT_MODES and problem.c.rule != BEST_AT_MODES:
             self.observed = np.zeros(<Py_ssize_t> problem.c.n_columns * problem.c.n_columns)
             self.own.precision = &self.observed[0]
         self.raw_shift = raw_shift
@@ -207,9 +213,12 @@ cdef class ModeSearch:
         if d > self.capacity or prior_factor(&self.problem.c, d, self.cols, self.h, d, &slack) != 0:
             self.log_marginal = -INFINITY
             return RANK_DEFICIENT
-        if p.rule != AT_MODES:
+        if p.rule != AT_MODES and p.rule != BEST_AT_MODES:
             return self.at_maximum()
         log_det = prior_log_det(p, d, self.cols, self.h, d)
+        if p.rule == BEST_AT_MODES and prior_dimension(p, d) > 0:
+            self.log_det_prior = log_det
+            return self.at_best_g()
         if p.log_prior_g != NULL and prior_dimension(p, d) > 0:
             self.log_det_prior = log_det
             return self.sum_over_g()
@@ -230,17 +239,29 @@ cdef class ModeSearch:
 
     cdef int expand(self, int at) noexcept nogil:
         """Find the mode given a node of log g, from the start in self.b, and keep the expansion there."""
+        cdef int e = self.n_expansions, k = e
+        self.own.scale = exp(-log_g_of(self.p, prior_dimension(self.p, self.d), at))
+        if self.keep_expansion(e) != CONVERGED:
+            return NOT_CONVERGED
+        self.expanded[e] = at
+        self.exact[e] = self.log_prior_of(at) + self.with_volume(self.log_posterior, self.log_det_prior)
+        while k > 0 and self.expanded[self.order[k - 1]] > at:
+            self.order[k] = self.order[k - 1]
+            k -= 1
+        self.order[k] = e
+        self.n_expansions += 1
+        return CONVERGED
+
+    cdef int keep_expansion(self, int e) noexcept nogil:
+        """Find the mode at the present scale of the prior; keep the expansion of the log-likelihood there."""
         cdef const problem_t* p = self.p
-        cdef int d = self.d, e = self.n_expansions, k, l, i
+        cdef int d = self.d, k, l, i
         cdef double value, gradient
         cdef double* mode = &self.modes[e, 0]
         cdef double* hessian = &self.hessian[e, 0]
         cdef const double* row
-        self.own.scale = exp(-log_g_of(p, prior_dimension(p, d), at))
         if self.newton(True) != CONVERGED:
             return NOT_CONVERGED
-        self.expanded[e] = at
-        self.exact[e] = self.log_prior_of(at) + self.with_volume(self.log_posterior, self.log_det_prior)
         memcpy(mode, self.b, d * sizeof(double))
         # h is the factor of the Hessian A of minus the log-likelihood, plus the precision of the prior.
         for k in range(d):
@@ -260,13 +281,104 @@ cdef class ModeSearch:
                 value += hessian[l + <Py_ssize_t> k * d] * mode[l]
             self.constant[e] -= (gradient + 0.5 * value) * mode[k]
             self.linear[e, k] = gradient + value
-        k = e
-        while k > 0 and self.expanded[self.order[k - 1]] > at:
-            self.order[k] = self.order[k - 1]
-            k -= 1
-        self.order[k] = e
-        self.n_expansions += 1
         return CONVERGED
+
+    cdef int at_best_g(self) noexcept nogil:
+        """Mode and Laplace value at the g where the latter is largest."""
+        cdef double t = 0.0, found, value, trial
+        cdef int _
+        for _ in range(ROUNDS):
+            self.own.scale = exp(-t)
+            if self.keep_expansion(0) != CONVERGED:
+                return NOT_CONVERGED
+            found = self.scan(LOWEST_SCALE)
+            if fabs(found - t) <= 1.0:
+                break
+            t = found
+        if found > LOWEST_SCALE:
+            # With modes of their own, values may be larger outside the bracket by the expansion.
+            value = self.at_scale(found)
+            for t in (1.0, -1.0):
+                while LOWEST_SCALE < found < HIGHEST_SCALE:
+                    trial = self.at_scale(found + t)
+                    if trial <= value:
+                        break
+                    found, value = found + t, trial
+            if found >= HIGHEST_SCALE:
+                return NO_MAXIMUM
+            if found > LOWEST_SCALE:
+                found = self.climb(found - 1.0, found, found + 1.0)
+        self.log_marginal = self.at_scale(found)
+        return CONVERGED if isfinite(self.log_marginal) else NOT_CONVERGED
+
+    cdef double at_scale(self, double t) noexcept nogil:
+        """Laplace value at log g = t relative to that of the precision; -inf if there is no mode."""
+        self.own.scale = exp(-t)
+        if self.newton(True) != CONVERGED:
+            memcpy(self.b, &self.modes[0, 0], self.d * sizeof(double))
+            return -INFINITY
+        return (self.with_volume(self.log_posterior, self.log_det_prior)
+                - 0.5 * prior_dimension(self.p, self.d) * t)
+
+    cdef double scan(self, double low) noexcept nogil:
+        """The best of a grid of log g by the expansion kept first; goes to the mode there."""
+        cdef double t = low, value, best = low, top = -INFINITY
+        cdef int m = prior_dimension(self.p, self.d)
+        while t <= HIGHEST_SCALE:
+            self.own.scale = exp(-t)
+            if self.shrink(0):
+                value = self.with_volume(self.log_posterior, self.log_det_prior) - 0.5 * m * t
+                if value > top:
+                    top, best = value, t
+            t += 1.0
+        self.own.scale = exp(-best)
+        self.shrink(0)
+        return best
+
+    cdef double climb(self, double low, double t, double high) noexcept nogil:
+        """The log g of the largest Laplace value between low and high, from t: Brent's method."""
+        cdef double value = self.at_scale(t), second = t, third = t, of_second = value, of_third = value
+        cdef double step = 0.0, before = 0.0, trial, of_trial, middle, r, q, p, last
+        cdef int _
+        for _ in range(MAX_HALVINGS):
+            middle = 0.5 * (low + high)
+            if fabs(t - middle) <= 2.0 * CLOSE_SCALE - 0.5 * (high - low):
+                break
+            p = q = 0.0
+            if fabs(before) > CLOSE_SCALE:
+                r = (t - second) * (of_third - value)
+                q = (t - third) * (of_second - value)
+                p = (t - third) * q - (t - second) * r
+                q = 2.0 * (q - r)
+                p = -p if q > 0.0 else p
+                q = fabs(q)
+            last, before = before, step
+            if q > 0.0 and fabs(p) < fabs(0.5 * q * last) and q * (low - t) < p < q * (high - t):
+                step = p / q
+                if t + step - low < 2.0 * CLOSE_SCALE or high - t - step < 2.0 * CLOSE_SCALE:
+                    step = copysign(CLOSE_SCALE, middle - t)
+            else:
+                before = (low if t >= middle else high) - t
+                step = 0.381966011250105 * before
+            trial = t + (step if fabs(step) >= CLOSE_SCALE else copysign(CLOSE_SCALE, step))
+            of_trial = self.at_scale(trial)
+            if of_trial >= value:
+                if trial >= t:
+                    low = t
+                else:
+                    high = t
+                third, of_third, second, of_second = second, of_second, t, value
+                t, value = trial, of_trial
+            else:
+                if trial < t:
+                    low = trial
+                else:
+                    high = trial
+                if of_trial >= of_second or second == t:
+                    third, of_third, second, of_second = second, of_second, trial, of_trial
+                elif of_trial >= of_third or third == t or third == second:
+                    third, of_third = trial, of_trial
+        return t
 
     cdef int at_maximum(self) noexcept nogil:
         """Marginal likelihood by the expansion at the maximum of the likelihood, with the information there.

@@ -286,6 +286,17 @@ NO_MAXIMUM = (
     "merge levels."
 )
 
+NO_BEST_G = (
+    "a marginal likelihood that increases without end in g: empirical Bayes has no g for it. Use a mixture "
+    "of g-priors, or leave out terms that fit the response perfectly."
+)
+
+
+def no_maximum(prior: CompiledPrior) -> str:
+    """Return what a model has if the search for its mode ends with status 3."""
+    return NO_MAXIMUM if prior.at_maxima else NO_BEST_G
+
+
 # Public methods of the class below that use its mode finder, a shared workspace.
 ALONE = alone("finder")
 
@@ -342,7 +353,7 @@ class MarginalLikelihood:
     @property
     def at_maxima(self) -> bool:
         """Whether expansions at the maxima of likelihoods define marginal likelihoods, without an error."""
-        return self.regression.prior.rule is not None
+        return self.regression.prior.at_maxima
 
     @kept_property
     def finder(self) -> ModeFinder:
@@ -506,7 +517,7 @@ class MarginalLikelihood:
         if self.finder.status == 1:
             raise DataError("The columns of a model are linearly dependent: its g-prior does not exist.")
         if self.finder.status == 3:
-            raise DataError(f"A model has {NO_MAXIMUM}")
+            raise DataError(f"A model has {no_maximum(self.regression.prior)}")
         if self.finder.status == 2:
             raise DataError(
                 "The posterior mode of a model was not found: rescale its columns, or give its intercept a "

@@ -46,6 +46,7 @@ from pyrjsel.selection.regression.validation import check_columns, check_right_s
 from pyrjsel.selection.results.prediction import Prediction
 from pyrjsel.selection.results.results import SelectionResults
 from pyrjsel.selection.results.summary import model_facts
+from pyrjsel.selection.samplers.enumeration.common_g import common_g
 from pyrjsel.selection.samplers.registry import sampler_named
 from pyrjsel.selection.samplers.runs import run, warn_of
 from pyrjsel.selection.specification import Choices
@@ -69,6 +70,9 @@ class Selection(OverSpace):
     _default_prior: ClassVar[Any]
     # Class of the results.
     _results: ClassVar[type[SelectionResults]] = SelectionResults
+    # The g of all models under EmpiricalBayes("global"), and the prior that is compiled, with this g.
+    g: float | None = None
+    _settled: Any
     # Description of the response for the summary if the training data are missing.
     _facts: list[tuple[str, str]] | None = None
 
@@ -253,13 +257,14 @@ class Selection(OverSpace):
         facts: list[tuple[str, str]],
         dependent: tuple[str, ...],
         regression: Any,
+        g: float | None = None,
     ) -> Self:
         """Make a model without its training data."""
         model = cls.__new__(cls)
         model.design, model.data, model._facts = design, rows, facts
         model._family = cls._family_of(design, choices)
         model._constrain(choices, n_observations)
-        model.dependent, model.regression = dependent, regression
+        model.dependent, model.regression, model.g = dependent, regression, g
         return model
 
     def _restrict(self, keep: Collection[str]) -> Self:
@@ -292,6 +297,7 @@ class Selection(OverSpace):
         check_right_side(design)
         self._check_rows()
         self._constrain(choices, self._n_observations())
+        self._set_g()
         self.regression = self._make_regression()
         dependent = self.regression.dependent()
         self.dependent = tuple(self.space.names[j] for j in dependent)
@@ -312,7 +318,7 @@ class Selection(OverSpace):
 
     def _constrain(self, choices: Choices, n_observations: float) -> None:
         """Set the priors and the model space; `n_observations` is the n of the priors."""
-        self.coef_prior = self._known_prior(choices.coef_prior)
+        self.coef_prior = self._settled = self._known_prior(choices.coef_prior)
         self.model_prior = BetaBinomial(1, 1) if choices.model_prior is None else choices.model_prior
         costs = named_costs(choices.costs, choices.known)
         self.space = ModelSpace.build(
@@ -331,6 +337,23 @@ class Selection(OverSpace):
         fixed = tuple(name for name, free in zip(self.space.names, self.space.free, strict=True) if not free)
         prices = None if costs is None else dict(costs.items())
         self._choices = replace(choices, costs=prices, always=fixed)
+
+    def _set_g(self) -> None:
+        """Settle on a g for all models if the coefficient prior wants one."""
+        if not self.coef_prior.shares_g:
+            return
+        if isinstance(self.data, ChunkedRows):
+            raise NotAvailableError(
+                f"{self.coef_prior!r} needs marginal likelihoods of all models at many values of g, each of "
+                "which takes passes over rows in chunks: give a DataFrame, or use another coefficient prior."
+            )
+
+        def at(g: float) -> Any:
+            self._settled = self.coef_prior.at(g)
+            return self._make_regression()
+
+        self.g = common_g(at, self.space)
+        self._settled = self.coef_prior.at(self.g)
 
     def _known_prior(self, given: Any) -> Any:
         """Return the coefficient prior, by default that of the family."""
@@ -667,8 +690,8 @@ class Selection(OverSpace):
         """Return the regression used by the samplers."""
         if isinstance(self.data, ChunkedRows):
             sizes = [len(term.columns) for term in self.design.terms]
-            return self.data.regression(sizes, self.coef_prior, self._family)
-        return self._regression_with(self.coef_prior)
+            return self.data.regression(sizes, self._settled, self._family)
+        return self._regression_with(self._settled)
 
     def _regression_with(self, prior: CoefficientPrior) -> Regression:
         assert not isinstance(self.data, ChunkedRows)
@@ -693,14 +716,15 @@ class Selection(OverSpace):
 
     def _priors(self) -> dict[str, object]:
         """Return the priors other than that over models, by label."""
-        return {"coefficient prior": self.coef_prior}
+        shared = {} if self.g is None else {"common g": float(f"{self.g:.4g}")}
+        return {"coefficient prior": self.coef_prior, **shared}
 
     def _prior_numbers(self) -> dict[str, tuple[str, list[FloatArray]]]:
         """Return words and arrays that identify these priors, regardless of their notation."""
         assert isinstance(self.regression, Regression | ChunkedRegression)
         prior = self.regression.prior
         # The compiled precision also distinguishes the kinds of priors and intercepts.
-        word = "" if prior.mixture is None and prior.rule is None else repr(self.coef_prior)
+        word = "" if prior.mixture is None and prior.rule is None else repr(self._settled)
         return {"coefficient prior": (word, [prior.precision, prior.shift, prior.penalty])}
 
     @property

@@ -204,10 +204,9 @@ class CoxSelection(Selection):
 
     def _make_regression(self) -> Regression:
         # Priors of an intercept must not depend on coefficients: that of the partial likelihood is known.
-        has_one = isinstance(self.coef_prior, (GPrior, Normal))
-        return self._regression_with(
-            replace(self.coef_prior, intercept="flat") if has_one else self.coef_prior
-        )
+        prior = self._settled
+        has_one = isinstance(prior, (GPrior, Normal))
+        return self._regression_with(replace(prior, intercept="flat") if has_one else prior)
 
     def _predicted(self, made: Prediction, rng: np.random.Generator) -> Prediction:
         def fit() -> tuple[FloatArray, FloatArray, FloatArray]:

@@ -317,7 +317,7 @@ class LinearSelection(Selection):
         if sigma_prior is not None and not isinstance(sigma_prior, InverseGamma):
             raise bad_value("sigma_prior", "None or an InverseGamma", sigma_prior)
         sizes = [len(term.columns) for term in self.design.terms]
-        prior = self._by_column(self.coef_prior)
+        prior = self._by_column(self._settled)
         if isinstance(self.data, SummedRows):
             return GaussianRegression.from_statistics(
                 self.data.sums.statistics,

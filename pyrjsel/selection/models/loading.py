@@ -125,7 +125,8 @@ def _without_rows(
         chunked=content.part("posterior").text("sampler") == ChunksSampler.name,
     )
     facts = pairs_from_plain(content, "facts")
-    return kind._without_rows(design, rows, choices, n_observations, facts, dependent, regression)
+    g = columns.number("g") if "g" in columns else None
+    return kind._without_rows(design, rows, choices, n_observations, facts, dependent, regression, g)
 
 
 def _check_models(anew: Content, model: Selection) -> None:

@@ -66,12 +66,16 @@ class DistributionOfG(Protocol):
 
 
 class Rule(IntEnum):
-    """How g is found where likelihoods are expanded at their maxima, numbered as in ``_problem.pxd``."""
+    """How g is found for each model, numbered as in ``_problem.pxd``.
+
+    All but the last expand likelihoods at their maxima.
+    """
 
     KNOWN_G = 1
     UNKNOWN_G = 2
     BEST_G = 3
     PENALTY = 4
+    BEST_AT_MODES = 5
 
 
 @dataclass(frozen=True)
@@ -88,9 +92,10 @@ class CompiledPrior:
 
     With a `mixture`, this is the prior at g = 1, K is divided by an unknown g, and the intercept is flat.
 
-    With a `rule`, marginal likelihoods are those of quadratic expansions of the log-likelihood at the maximum
-    of each model, whose information takes the place of K: they are no integrals over a prior, and K serves
-    for the rank rule and for surrogates alone.
+    With a `rule`, marginal likelihoods are no integrals over a prior. `at_maxima` they are those of quadratic
+    expansions of the log-likelihood at the maximum of each model, whose information takes the place of K,
+    which serves for the rank rule and for surrogates alone. Otherwise K is multiplied by the factor at which
+    Laplace's approximation is largest.
 
     Attributes
     ----------
@@ -103,7 +108,7 @@ class CompiledPrior:
     total_weight : float
         Number of rows, on which it may depend.
     rule : Rule or None
-        How g is found at the maximum of each model.
+        How g is found for each model.
     rule_value : float
         Log g of ``KNOWN_G``, or the penalty of ``PENALTY`` for one coefficient.
     """
@@ -120,6 +125,11 @@ class CompiledPrior:
     total_weight: float = 1.0
     rule: Rule | None = None
     rule_value: float = 0.0
+
+    @property
+    def at_maxima(self) -> bool:
+        """Whether expansions at the maxima of likelihoods define marginal likelihoods, without an error."""
+        return self.rule is not None and self.rule is not Rule.BEST_AT_MODES
 
     @property
     def typical_log_g(self) -> float:
@@ -186,6 +196,11 @@ class CoefficientPrior:
     @property
     def of_null_model(self) -> bool:
         """Whether the prior uses the information in the fitted null model."""
+        return False
+
+    @property
+    def shares_g(self) -> bool:
+        """Whether g is the same in all models, and found from all of them: then ``at`` gives the prior."""
         return False
 
     def compile(self, columns: Columns) -> CompiledPrior:

@@ -11,6 +11,7 @@ import numpy as np
 
 from pyrjsel._errors import ParameterError
 from pyrjsel._typing import FloatArray
+from pyrjsel._validate import check_choice
 from pyrjsel.selection.priors._score import GaussianScore
 from pyrjsel.selection.priors.base import CoefficientPrior, Columns, CompiledPrior, Rule
 from pyrjsel.selection.priors.coefficients import GPrior
@@ -89,13 +90,25 @@ class AtMaxima(CoefficientPrior):
         return replace(unit, rule=rule, rule_value=value)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class EmpiricalBayes(AtMaxima):
-    """The g-prior with g at the maximum of each model's marginal likelihood (local empirical Bayes).
+    """The g-prior with g at the maximum of the marginal likelihood, of each model or of all together.
 
-    In linear models ``g = max(F - 1, 0)`` with the F statistic of the model [1]_. In others the prior has the
-    observed information of ``GPrior(information="observed")``, and ``g = max(Q / d - 1, 0)`` with Wald's
-    statistic Q of the d coefficients [2]_. The data are used twice: evidence against a term is weak at best.
+    The data are used twice: with a g for each model, evidence against a term is weak at best.
+
+    Parameters
+    ----------
+    scope : {"local", "global"}
+        ``"local"``: g is at the maximum of each model's marginal likelihood. In linear models
+        ``g = max(F - 1, 0)`` with the F statistic of the model [1]_. ``"global"``: all models have the g at
+        the maximum of their sum, weighted by prior probabilities; the posterior is that of a :class:`GPrior`
+        with this g, which is ``model.g``, under all samplers. All models are enumerated for it when the model
+        is made: up to 2**20 of a linear model, up to 2**14 of others.
+    information : {"observed", "null"}
+        Information matrix W of models without an error variance, as in :class:`GPrior`. With that at the
+        maximum of each likelihood, as in R's BAS, the local g is ``max(Q / d - 1, 0)`` with Wald's statistic
+        Q of the d coefficients [2]_. With that of the null model, g is at the maximum of Laplace's
+        approximation (also of its sum), and marginal likelihoods given g are importance-sampling integrals.
 
     References
     ----------
@@ -108,10 +121,45 @@ class EmpiricalBayes(AtMaxima):
     >>> import pyrjsel as rj
     >>> rj.EmpiricalBayes()
     EmpiricalBayes()
+    >>> hald = rj.datasets.hald().data
+    >>> round(rj.linear("y ~ x1 + x2 + x3 + x4", hald, coef_prior=rj.EmpiricalBayes("global")).g)
+    186
     """
 
+    scope: str = "local"
+    information: str = "observed"
+
+    def __post_init__(self) -> None:
+        check_choice(self.scope, "scope", ("local", "global"))
+        check_choice(self.information, "information", ("observed", "null"))
+
+    def __repr__(self) -> str:
+        usual = EmpiricalBayes.__dataclass_fields__
+        shown = [f"{name}={value!r}" for name, value in vars(self).items() if value != usual[name].default]
+        return f"EmpiricalBayes({', '.join(shown)})"
+
+    @property
+    def shares_g(self) -> bool:
+        """Whether g is the same in all models, and found from all of them."""
+        return self.scope == "global"
+
+    def at(self, g: float) -> GPrior:
+        """Return the prior at a known g.
+
+        Parameters
+        ----------
+        g : float
+            Factor of the inverse information.
+
+        Returns
+        -------
+        GPrior
+            Prior with a flat intercept.
+        """
+        return GPrior(g, information=self.information, intercept="flat")
+
     def _rule(self, n: float) -> tuple[Rule, float]:
-        return Rule.BEST_G, 0.0
+        return Rule.BEST_G if self.information == "observed" else Rule.BEST_AT_MODES, 0.0
 
     def _compile_gaussian(self, scale: FloatArray, n: int) -> GaussianPrior:
         zero = np.zeros(scale.size)

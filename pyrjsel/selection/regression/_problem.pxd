@@ -18,13 +18,14 @@ cdef enum:
 
 cdef double LOWEST_G
 
-# Rules for g where likelihoods are expanded at their maxima and the g-prior has the information there.
+# Rules for g: all but the last expand likelihoods at their maxima, and the g-prior has the information there.
 cdef enum:
     AT_MODES = 0                 # they are not: the prior does not depend on the response
     KNOWN_G = 1
     UNKNOWN_G = 2                # with the density log_prior_g
     BEST_G = 3                   # that of the largest marginal likelihood of each model
     PENALTY = 4                  # a flat prior, and a penalty for each coefficient
+    BEST_AT_MODES = 5            # as BEST_G, by Laplace's approximation, with the precision of the problem
 
 cdef struct problem_t:
     int n

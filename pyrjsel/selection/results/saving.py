@@ -39,6 +39,7 @@ def content_of(results: PosteriorTables, with_rows: bool) -> Plain:
             "scale": model.regression.scale,
             "rank_tol": float(model.regression.prior.rank_tol),
             "log_constant": None if np.isnan(constant) else float(constant),
+            "g": model.g,
         },
         "dependent": list(model.dependent),
         "settings": results.settings.to_plain(),

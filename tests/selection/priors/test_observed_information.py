@@ -12,6 +12,7 @@ import numpy as np
 import pandas as pd
 import pytest
 import statsmodels.api as sm
+from g_kit import data, enumerated, maximum
 from scipy import special, stats
 from scipy.integrate import quad
 
@@ -31,38 +32,6 @@ MIXTURES = [
 ]
 RULES = [rj.GPrior(7, **OBSERVED), rj.EmpiricalBayes(), rj.BIC(), rj.AIC()]
 MAKE = {"logit": rj.logit, "poisson": rj.poisson}
-FAMILY = {"logit": sm.families.Binomial(), "poisson": sm.families.Poisson()}
-
-
-def data(family):
-    """Return 60 rows: two effects, one of them weak, two related columns, and a factor of three levels."""
-    rng = np.random.default_rng(8)
-    x = rng.standard_normal((60, 2))
-    table = pd.DataFrame({"a": x[:, 0], "b": x[:, 0] + x[:, 1]})
-    table["level"] = rng.choice(["p", "q", "r"], 60)
-    linear = 0.3 + 0.9 * table["a"] - 0.3 * (table["level"] == "q")
-    table["n"] = rng.integers(1, 4, 60)
-    table["shift"] = rng.normal(0, 0.2, 60)
-    if family == "logit":
-        table["y"] = rng.binomial(table["n"], 1 / (1 + np.exp(-linear))) / table["n"]
-    else:
-        table["y"] = rng.poisson(np.exp(linear))
-    return table, {"weights": "n", "offset": "shift"}
-
-
-def maximum(table, family, columns):
-    """Return the largest log-likelihood, J, the information S of slopes centred by W, and the slopes."""
-    x = np.column_stack([np.ones(len(table)), *columns])
-    n = table["n"].to_numpy()
-    response = np.column_stack([n * table["y"], n * (1 - table["y"])]) if family == "logit" else table["y"]
-    weights = None if family == "logit" else n
-    fit = sm.GLM(response, x, family=FAMILY[family], offset=table["shift"], freq_weights=weights).fit(
-        tol=1e-14, maxiter=100
-    )
-    mu = np.asarray(fit.fittedvalues)
-    w = n * (mu * (1 - mu) if family == "logit" else mu)
-    centred = x[:, 1:] - (w @ x[:, 1:]) / w.sum()
-    return fit.llf, w.sum(), (centred * w[:, None]).T @ centred, np.asarray(fit.params)[1:]
 
 
 def log_sum(prior, n, d, q):
@@ -103,19 +72,6 @@ def expected(prior, table, family):
         null = value if null is None else null
         found[frozenset(chosen)] = value - null
     return found
-
-
-def enumerated(model, **options):
-    results = model.fit(sampler="enumerate", **options)
-    names, posterior = np.array(results.model.term_names), results.posterior
-    values = dict(
-        zip(
-            [frozenset(names[gamma.astype(bool)]) for gamma in posterior.gamma],
-            posterior.log_marginal,
-            strict=True,
-        )
-    )
-    return results, {terms: value - values[frozenset()] for terms, value in values.items()}
 
 
 @pytest.mark.parametrize("family", MAKE)

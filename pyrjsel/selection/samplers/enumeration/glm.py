@@ -13,7 +13,7 @@ from pyrjsel._validate import bad_value, check_choice, check_int
 from pyrjsel.model_space import ModelSpace, PackedModels
 from pyrjsel.runtime import FitSettings
 from pyrjsel.selection.evidence.importance_quality import MATTERS, few_effective, poor_integrals
-from pyrjsel.selection.evidence.laplace import NO_MAXIMUM, Integral, MarginalLikelihood
+from pyrjsel.selection.evidence.laplace import Integral, MarginalLikelihood, no_maximum
 from pyrjsel.selection.posterior import Moments, Posterior
 from pyrjsel.selection.regression.glm import Regression
 from pyrjsel.selection.samplers.base import Sampler
@@ -191,7 +191,7 @@ class Enumeration(Sampler):
                 f"The posterior mode of {failed} of {count} models was not found; rescale the columns."
             )
         if endless:
-            raise DataError(f"{endless:,} of {count:,} models have {NO_MAXIMUM}")
+            raise DataError(f"{endless:,} of {count:,} models have {no_maximum(regression.prior)}")
         if not np.any(np.isfinite(values)):
             raise DataError("No feasible model has linearly independent columns, as the g-prior needs.")
 
@@ -202,7 +202,7 @@ class Enumeration(Sampler):
         probability = normalise(log_mass)
         kept = int(np.searchsorted(np.cumsum(probability), 1.0 - REST) + 1)
         kept = min(kept, int(np.sum(np.isfinite(log_mass))))
-        defined = regression.prior.rule is not None  # by expansions, without an error
+        defined = regression.prior.at_maxima  # by expansions, without an error
         exact = options.exact or defined
         wanted = Wanted(regression, gamma[:kept], entropy, options)
         found, more = run_parts(wanted.over(Integrals), settings, "integrals")
