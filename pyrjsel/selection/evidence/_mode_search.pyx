@@ -17,8 +17,8 @@ intercepts alone (one: the sum of the weights) and m coefficients,
             + log integral of (1 + g)^(-m/2) e^(-Q / (2 (1 + g))) p(g) dg.
 
 Under empirical Bayes with a precision that does not depend on the model's maximum, g is at the maximum of
-Laplace's approximation. It is bracketed on a grid by the expansion of the log-likelihood at one mode, repeated
-until the grid's maximum stays near that mode, and found by Brent's method on Laplace values at their own modes.
+Laplace's approximation. It is bracketed on a grid by the expansion of the log-likelihood at one mode, until
+the grid's maximum stays near that mode, and found by Brent's method on Laplace values at their own modes.
 """
 
 from libc.math cimport INFINITY, copysign, exp, fabs, isfinite, log, log1p, sqrt
@@ -28,9 +28,9 @@ import numpy as np
 
 from pyrjsel._core._linalg cimport cholesky, log_det_factor, solve_lower, solve_lower_t
 from pyrjsel.selection.regression._problem cimport (
-    AT_MODES, BEST_AT_MODES, G_NODES, G_PER_UNIT, KNOWN_G, PENALTY, UNKNOWN_G, Problem, add_precision, gram_scratch,
-    information, linear_predictor, prior_dimension, prior_exponent, prior_factor, prior_log_det, problem_t,
-    product, score,
+    AT_MODES, BEST_AT_MODES, G_NODES, G_PER_UNIT, KNOWN_G, PENALTY, UNKNOWN_G, Problem, add_precision,
+    gram_scratch, information, linear_predictor, prior_dimension, prior_exponent, prior_factor,
+    prior_log_det, problem_t, product, score,
 )
 
 cdef double LOG_2PI = 1.8378770664093454836
