@@ -18,6 +18,8 @@ cdef double normal_shift(Py_ssize_t n, const double* eta, const double* x, doubl
 cdef double normal_working(Py_ssize_t n, const double* eta, const double* wy, const double* w,
                            double* residual, double* weight) noexcept nogil
 cdef double softplus_sum(Py_ssize_t n, const double* x, double delta, const double* w) noexcept nogil
+cdef double softplus_parts(Py_ssize_t n, const double* x, double delta, Py_ssize_t m,
+                           const double* w) noexcept nogil
 cdef double cauchy_scales(Py_ssize_t n, const double* rest, const double* count, double unit,
                           const double* square) noexcept nogil
 cdef double normal_scales(Py_ssize_t n, const double* rest, const double* count, double unit,
@@ -33,4 +35,5 @@ cdef void weighted_gram(Py_ssize_t n, int d, const double* columns, const int* c
                         const double* weight, double* scratch, double* out, int ld) noexcept nogil
 
 cdef enum:
+    PART = 8                    # lengths in softplus_parts are multiples of it
     GRAM_ROWS = 256             # weighted_gram needs 2 * d * GRAM_ROWS numbers of scratch

@@ -26,6 +26,7 @@ cdef extern from "vecmath.h" nogil:
     double vm_normal_working(Py_ssize_t n, const double* eta, const double* wy, const double* w,
                              double* residual, double* weight)
     double vm_softplus_sum(Py_ssize_t n, const double* x, double delta, const double* w)
+    double vm_softplus_parts(Py_ssize_t n, const double* x, double delta, Py_ssize_t m, const double* w)
     double vm_cauchy_scales(Py_ssize_t n, const double* rest, const double* count, double unit,
                             const double* square)
     double vm_normal_scales(Py_ssize_t n, const double* rest, const double* count, double unit,
@@ -39,7 +40,7 @@ cdef extern from "vecmath.h" nogil:
                    double* square)
     void vm_gram(Py_ssize_t n, int d, const double* columns, const int* cols, const double* weight,
                  double* scratch, double* out, int ld)
-    int VM_GRAM_ROWS
+    int VM_GRAM_ROWS, VM_PART
 
 
 cdef void exp_minus(Py_ssize_t n, const double* x, double* out) noexcept nogil:
@@ -93,6 +94,11 @@ cdef double normal_working(Py_ssize_t n, const double* eta, const double* wy, co
 
 cdef double softplus_sum(Py_ssize_t n, const double* x, double delta, const double* w) noexcept nogil:
     return vm_softplus_sum(n, x, delta, w)
+
+
+cdef double softplus_parts(Py_ssize_t n, const double* x, double delta, Py_ssize_t m,
+                           const double* w) noexcept nogil:
+    return vm_softplus_parts(n, x, delta, m, w)
 
 
 cdef double cauchy_scales(Py_ssize_t n, const double* rest, const double* count, double unit,
@@ -264,6 +270,19 @@ def softplus_total(const double[::1] x, const double[::1] w=None, *, double delt
     if x.shape[0] == 0:
         return 0.0
     return vm_softplus_sum(x.shape[0], &x[0], delta, &w[0] if w is not None else NULL)
+
+
+def softplus_of_parts(const double[::1] x, const double[::1] w, *, double delta=0.0):
+    """Return the sum of ``log(1 + exp(x + delta))`` with weights 1, and `w` for the last numbers of x.
+
+    The numbers of both parts must be multiples of ``PART``.
+    """
+    cdef Py_ssize_t m = w.shape[0], n = x.shape[0] - m
+    if n < 0 or n % VM_PART or m % VM_PART:
+        raise ValueError(f"both parts must have a multiple of {VM_PART} numbers")
+    if n + m == 0:
+        return 0.0
+    return vm_softplus_parts(n, &x[0], delta, m, &w[0] if m else NULL)
 
 
 def scale_totals(const double[::1] rest, const double[::1] count, const double[::1] square, double unit,

@@ -19,6 +19,9 @@
 /* Lanes of passes that are called on few observations at a time. */
 #define FEW 16
 
+/* Lanes of sums over parts that end with whole ones. */
+#define PART VM_PART
+
 static double sum_few(const double *lane)
 {
     double part[4];
@@ -249,6 +252,37 @@ CLONES static double softplus_weighted(ptrdiff_t n, const double *restrict x, do
 double vm_softplus_sum(ptrdiff_t n, const double *x, double delta, const double *w)
 {
     return w ? softplus_weighted(n, x, delta, w) : softplus_plain(n, x, delta);
+}
+
+CLONES double vm_softplus_parts(ptrdiff_t n, const double *restrict x, double delta, ptrdiff_t m,
+                                const double *restrict w)
+{
+    double linear[PART], product[PART], total = 0.0;
+    int used = 0;
+    for (int j = 0; j < PART; j++) {
+        linear[j] = 0.0;
+        product[j] = 1.0;
+    }
+    for (ptrdiff_t i = 0; i < n; i += PART) {
+        for (int j = 0; j < PART; j++) {
+            const double e = x[i + j] + delta;
+            linear[j] += e > 0.0 ? e : 0.0;
+            product[j] *= 1.0 + exp_nonpositive(-fabs(e));
+        }
+        if (++used == FLUSH) {
+            total += flush_products(product, PART, used);
+            used = 0;
+        }
+    }
+    if (used)
+        total += flush_products(product, PART, used);
+    for (ptrdiff_t i = 0; i < m; i += PART)
+        for (int j = 0; j < PART; j++) {
+            const double e = x[n + i + j] + delta;
+            linear[j] += w[i + j] * ((e > 0.0 ? e : 0.0) + log1p_unit(exp_nonpositive(-fabs(e))));
+        }
+    return ((linear[0] + linear[4]) + (linear[1] + linear[5])) +
+           ((linear[2] + linear[6]) + (linear[3] + linear[7])) + total;
 }
 
 /* The sum of the logarithms of n doubles whose mantissas are in FEW products of `used` factors, with biased

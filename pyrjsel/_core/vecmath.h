@@ -34,6 +34,11 @@ double vm_logit_working(ptrdiff_t n, const double *eta, const double *wy, const 
 /* Sum of w * log(1 + exp(x + delta)); w may be NULL (all one). Made for few observations at a time. */
 double vm_softplus_sum(ptrdiff_t n, const double *x, double delta, const double *w);
 
+/* Sum of log(1 + exp(x + delta)) over the first n numbers of x, plus that of the m others times w. Both are
+   multiples of VM_PART, so that no remainder slows few observations down: fill up with x = -INFINITY, and the others with w = 0. */
+#define VM_PART 8
+double vm_softplus_parts(ptrdiff_t n, const double *x, double delta, ptrdiff_t m, const double *w);
+
 /* With scales v = rest + count * unit, of normal magnitude: sum of log(v + square / v), which is minus the
    log density of Cauchy variables with scales v and these squares, up to n * log(pi); and sum of
    copies * log(v) + square / v, twice minus that of normal variables with variances v. */

@@ -17,6 +17,9 @@ centred    each log sigma_o by slice sampling with stepping out, given the sums
 scaled     each log sigma_o by slice sampling with stepping out, given the standardised sums: the sums are
            rescaled with it (non-centred parametrisation; Yu and Meng 2011)
 
+Rows of a single case come first, in groups too: their likelihoods are products, of which logarithms are taken
+rarely. Sums over groups are gathered by row.
+
 The cost of ``steps`` and ``turns`` is the extent of the group; of ``centred`` the groups with patterns of the
 order; of ``scaled`` their extents and all rows; of ``paths`` all groups. Linear predictors and scales are
 recomputed from the state at the start of each update, so that rounding errors do not accumulate and a
@@ -24,7 +27,7 @@ restored state continues with the same draws.
 """
 
 cimport cython
-from libc.math cimport M_PI, cos, exp, log, sin, sqrt
+from libc.math cimport INFINITY, M_PI, cos, exp, log, sin, sqrt
 from libc.stdint cimport int64_t
 from libc.string cimport memcpy, memset
 
@@ -35,6 +38,8 @@ from pyrjsel._core._vecmath cimport (
     dot,
     log_sum_exp,
     normal_scales,
+    PART,
+    softplus_parts,
     softplus_sum,
 )
 from pyrjsel._core.random cimport (
@@ -107,10 +112,16 @@ cdef class PatternChain:
     cdef object arrays, found
     cdef const int[:, ::1] plan
     cdef int n_rows, n_groups, n_orders, n_free, most, steps
-    cdef bint cauchy, weighted
+    cdef int n_lone             # rows of one case, the first ones
+    cdef bint cauchy
     cdef double width
     cdef const int64_t* indptr
     cdef const int* rows
+    cdef const int64_t* shared          # (G) number of the rows of a group that have one case
+    cdef const int64_t* row_ptr         # (n + 1) groups of a row
+    cdef const int* row_group
+    cdef const int64_t* member_ptr      # (O n + 1) of an order and a row, if there are `scaled` updates
+    cdef const int* member              # places in the order
     cdef const int64_t* order_ptr
     cdef const int* order_group
     cdef const double* order_count
@@ -128,13 +139,15 @@ cdef class PatternChain:
     cdef double* eta            # (C, n) predictors
     cdef double* proposed       # (C, n)
     cdef double* odds           # (n) log odds of one class against all others
-    cdef double* inside         # (n) log odds of the rows of one group
-    cdef double* inside_weight  # (n)
+    cdef double* inside         # (n) log odds of the rows of one group, in two parts of whole PARTs
+    cdef double* inside_weight  # (n) of the second part
     cdef double* rest           # (most) spread without one order
     cdef double* square         # (C, most)
+    cdef double* shift          # (C, most) changes of the sums of an order
     cdef double* tree           # (4, G)
     # Target of the current slice: a class and group, or an order.
-    cdef int c, g, o, n_inside
+    cdef int c, g, o
+    cdef Py_ssize_t n_inside, n_weighted    # sizes of the parts of `inside`
     cdef double origin, total
 
     def __init__(self, bint cauchy, const int64_t[::1] indptr, const int[::1] rows,
@@ -148,28 +161,50 @@ cdef class PatternChain:
         self.n_orders = order_ptr.shape[0] - 2
         self.n_free = 1 if cases.shape[0] == 2 else cases.shape[0]
         self.check(rows, indptr, order_ptr, order_group, order_count, parent, hyper, s, log_sigma, plan)
-        cdef double[:, ::1] free = np.array(cases[cases.shape[0] - self.n_free:])
-        cdef double[::1] weight = np.asarray(cases).sum(axis=0)
+        weights = np.asarray(cases).sum(axis=0)
+        places = np.argsort(weights != 1.0, kind="stable")
+        cdef double[:, ::1] free = np.ascontiguousarray(np.asarray(cases)[cases.shape[0] - self.n_free:, places])
+        cdef double[::1] weight = weights[places]
+        self.n_lone = np.count_nonzero(weights == 1.0)
+        cdef int[::1] place = np.empty(self.n_rows, dtype=np.intc)
+        np.asarray(place)[places] = np.arange(self.n_rows, dtype=np.intc)
+        cdef int[::1] moved = np.empty(rows.shape[0], dtype=np.intc)
+        cdef int64_t[::1] shared = np.zeros(self.n_groups, dtype=np.int64)
+        lone_first(indptr, rows, place, self.n_lone, moved, shared)
+        cdef int64_t[::1] row_ptr = np.zeros(self.n_rows + 1, dtype=np.int64)
+        cdef int[::1] row_group = np.empty(rows.shape[0], dtype=np.intc)
+        by_row(indptr, moved, np.arange(self.n_groups, dtype=np.intc), row_ptr, row_group)
+        cdef bint scaled = SCALED in np.asarray(plan)[:, 0]
+        cdef int64_t[::1] member_ptr = np.zeros(self.n_orders * self.n_rows + 1 if scaled else 1, dtype=np.int64)
+        extents = np.diff(indptr)[order_group[order_ptr[1]:]].sum() if scaled else 0
+        cdef int[::1] member = np.empty(extents + 1, dtype=np.intc)
+        cdef int o
+        if scaled:
+            for o in range(self.n_orders):
+                by_row(indptr, moved, order_group[order_ptr[o + 1]:order_ptr[o + 2]],
+                       member_ptr[o * self.n_rows:(o + 1) * self.n_rows + 1], member)
         cdef double[:, ::1] totals = np.add.reduceat(
-            np.asarray(free)[:, rows], indptr[:self.n_groups], axis=1)
+            np.asarray(free)[:, moved], indptr[:self.n_groups], axis=1)
         by_group = np.argsort(order_group, kind="stable")
         orders = np.repeat(np.arange(self.n_orders + 1, dtype=np.intc), np.diff(order_ptr))
         ends = np.cumsum(np.bincount(order_group, minlength=self.n_groups), dtype=np.int64)
         cdef int64_t[::1] group_ptr = np.append(np.zeros(1, dtype=np.int64), ends)
         cdef int[::1] group_order = orders[by_group]
         cdef double[::1] group_count = np.asarray(order_count)[by_group]
-        self.weighted = bool((np.asarray(weight) != 1.0).any())
         self.most = np.diff(order_ptr).max()
         cdef double[:, ::1] sums = np.array(s)
         cdef double[::1] scales = np.array(log_sigma)
         cdef double[::1] by_sum = np.zeros(5 * self.n_groups)
-        cdef double[::1] by_row = np.zeros((2 * self.n_free + 3) * self.n_rows)
-        cdef double[::1] by_member = np.zeros((self.n_free + 1) * self.most)
+        cdef double[::1] of_rows = np.zeros((2 * self.n_free + 3) * self.n_rows + 3 * PART)
+        cdef double[::1] of_members = np.zeros((2 * self.n_free + 1) * self.most)
         self.plan = plan
         self.found = np.asarray(sums), np.asarray(scales)
-        self.arrays = (indptr, rows, order_ptr, order_group, order_count, parent, hyper, free, weight, totals,
-                       by_sum, by_row, by_member, group_ptr, group_order, group_count)
-        self.indptr, self.rows = &indptr[0], &rows[0]
+        self.arrays = (indptr, moved, shared, row_ptr, row_group, member_ptr, member, order_ptr, order_group,
+                       order_count, parent, hyper, free, weight, totals, by_sum, of_rows, of_members, group_ptr,
+                       group_order, group_count)
+        self.indptr, self.rows, self.shared = &indptr[0], &moved[0], &shared[0]
+        self.row_ptr, self.row_group = &row_ptr[0], &row_group[0]
+        self.member_ptr, self.member = &member_ptr[0], &member[0]
         self.order_ptr, self.order_group, self.order_count = &order_ptr[0], &order_group[0], &order_count[0]
         self.group_ptr, self.group_order, self.group_count = &group_ptr[0], &group_order[0], &group_count[0]
         self.parent = NULL
@@ -179,12 +214,13 @@ cdef class PatternChain:
         self.cases, self.weight, self.totals = &free[0, 0], &weight[0], &totals[0, 0]
         self.s, self.log_sigma = &sums[0, 0], &scales[0]
         self.spread, self.tree = &by_sum[0], &by_sum[self.n_groups]
-        self.eta = &by_row[0]
+        self.eta = &of_rows[0]
         self.proposed = self.eta + self.n_free * self.n_rows
         self.odds = self.proposed + self.n_free * self.n_rows
         self.inside = self.odds + self.n_rows
-        self.inside_weight = self.inside + self.n_rows
-        self.rest, self.square = &by_member[0], &by_member[self.most]
+        self.inside_weight = self.inside + self.n_rows + 2 * PART
+        self.rest, self.square = &of_members[0], &of_members[self.most]
+        self.shift = self.square + self.n_free * self.most
 
     cdef int check(self, rows, indptr, order_ptr, order_group, order_count, parent, hyper, s, log_sigma,
                    plan) except -1:
@@ -228,24 +264,19 @@ cdef class PatternChain:
                 self.spread[self.order_group[k]] += self.order_count[k] * unit
 
     cdef void set_predictors(self) noexcept nogil:
-        cdef int c, g
-        cdef int64_t k
-        cdef double value
-        cdef double* eta
-        memset(self.eta, 0, <size_t> self.n_free * self.n_rows * sizeof(double))
+        cdef int c
         for c in range(self.n_free):
-            eta = self.eta + c * self.n_rows
-            for g in range(self.n_groups):
-                value = self.s[c * self.n_groups + g]
-                for k in range(self.indptr[g], self.indptr[g + 1]):
-                    eta[self.rows[k]] += value
+            memset(self.eta + c * self.n_rows, 0, self.n_rows * sizeof(double))
+            add_by_row(self.n_rows, self.row_ptr, self.row_group, self.s + c * self.n_groups,
+                       self.eta + c * self.n_rows)
 
     cdef double log_likelihood(self, const double* eta) noexcept nogil:
         """Return the log-likelihood at linear predictors (C, n); overwrites `inside`."""
-        cdef int n = self.n_rows
+        cdef int n = self.n_rows, lone = self.n_lone
         cdef double value = dot(<Py_ssize_t> self.n_free * n, self.cases, eta)
         if self.n_free == 1:
-            return value - softplus_sum(n, eta, 0.0, self.weight if self.weighted else NULL)
+            return (value - softplus_sum(lone, eta, 0.0, NULL)
+                    - softplus_sum(n - lone, eta + lone, 0.0, self.weight + lone))
         log_sum_exp(n, self.n_free, -1, eta, self.inside)
         return value - dot(n, self.weight, self.inside)
 
@@ -283,8 +314,8 @@ cdef class PatternChain:
 
     cdef double likelihood_of_sum(self, double x) noexcept nogil:
         """Return the log-likelihood for sum x of the current group, up to a constant."""
-        return x * self.total - softplus_sum(
-            self.n_inside, self.inside, x - self.origin, self.inside_weight if self.weighted else NULL)
+        return x * self.total - softplus_parts(
+            self.n_inside, self.inside, x - self.origin, self.n_weighted, self.inside_weight)
 
     cdef double density_of_sum(self, double x) noexcept nogil:
         cdef double spread = self.spread[self.g]
@@ -375,33 +406,54 @@ cdef class PatternChain:
     cdef void sweep(self, int update, int c, bitgen_t* rng) noexcept nogil:
         """Update each sum of class c."""
         cdef int g, n = self.n_rows
-        cdef int64_t k, i, first
+        cdef int64_t i
         cdef double* s = self.s + c * self.n_groups
+        cdef double* eta = self.eta + c * n
+        cdef double* odds = eta
+        cdef const int* rows
         cdef double new
         self.c = c
-        memcpy(self.odds, self.eta + c * n, n * sizeof(double))
         if self.n_free > 1:
+            odds = self.odds
             log_sum_exp(n, self.n_free, c, self.eta, self.inside)
-            for k in range(n):
-                self.odds[k] -= self.inside[k]
+            for i in range(n):
+                odds[i] = eta[i] - self.inside[i]
         for g in range(self.n_groups):
-            first = self.indptr[g]
-            self.g, self.n_inside = g, self.indptr[g + 1] - first
+            rows = self.rows + self.indptr[g]
+            self.g = g
             self.origin, self.total = s[g], self.totals[c * self.n_groups + g]
-            for i in range(self.n_inside):
-                self.inside[i] = self.odds[self.rows[first + i]]
-            if self.weighted:
-                for i in range(self.n_inside):
-                    self.inside_weight[i] = self.weight[self.rows[first + i]]
-            if update == STEPS:
-                new = self.slice(STEPS, self.origin, self.width, rng)
-            else:
-                new = self.turn(rng)
-            for i in range(self.n_inside):
-                k = self.rows[first + i]
-                self.odds[k] += new - self.origin
-                self.eta[c * n + k] += new - self.origin
+            self.look_inside(odds)
+            new = self.slice(STEPS, self.origin, self.width, rng) if update == STEPS else self.turn(rng)
+            for i in range(self.indptr[g + 1] - self.indptr[g]):
+                odds[rows[i]] += new - self.origin
+            if self.n_free > 1:
+                for i in range(self.indptr[g + 1] - self.indptr[g]):
+                    eta[rows[i]] += new - self.origin
             s[g] = new
+
+    cdef void look_inside(self, const double* odds) noexcept nogil:
+        """Gather the log odds in the rows of the current group, those of one case first, and the cases of others.
+
+        Few rows are in one part: two would take twice as long.
+        """
+        cdef Py_ssize_t size = self.indptr[self.g + 1] - self.indptr[self.g], i
+        cdef Py_ssize_t lone = self.shared[self.g] if size > PART or self.shared[self.g] == size else 0
+        cdef Py_ssize_t others = size - lone
+        cdef const int* rows = self.rows + self.indptr[self.g]
+        cdef double* inside = self.inside
+        self.n_inside, self.n_weighted = whole_parts(lone), whole_parts(others)
+        for i in range(lone):
+            inside[i] = odds[rows[i]]
+        for i in range(lone, self.n_inside):
+            inside[i] = -INFINITY
+        inside += self.n_inside
+        rows += lone
+        for i in range(others):
+            inside[i] = odds[rows[i]]
+            self.inside_weight[i] = self.weight[rows[i]]
+        for i in range(others, self.n_weighted):
+            inside[i] = 0.0
+            self.inside_weight[i] = 0.0
 
     cdef void sums(self, int update, bitgen_t* rng) noexcept nogil:
         cdef int c
@@ -507,21 +559,20 @@ cdef class PatternChain:
 
     cdef void propose(self, double t) noexcept nogil:
         """Compute the linear predictors for log sigma_o = t and rescaled sums."""
-        cdef int64_t first = self.order_ptr[self.o], k, i
-        cdef double unit = self.unit(t), ratio, change
-        cdef double* eta
+        cdef int64_t first = self.order_ptr[self.o], k
+        cdef double unit = self.unit(t), ratio
         cdef int g, c
-        memcpy(self.proposed, self.eta, <size_t> self.n_free * self.n_rows * sizeof(double))
         for k in range(self.order_ptr[self.o + 1] - first):
             g = self.order_group[first + k]
             ratio = (self.rest[k] + self.order_count[first + k] * unit) / self.spread[g]
             if not self.cauchy:
                 ratio = sqrt(ratio)
             for c in range(self.n_free):
-                change = (ratio - 1.0) * self.s[c * self.n_groups + g]
-                eta = self.proposed + c * self.n_rows
-                for i in range(self.indptr[g], self.indptr[g + 1]):
-                    eta[self.rows[i]] += change
+                self.shift[c * self.most + k] = (ratio - 1.0) * self.s[c * self.n_groups + g]
+        memcpy(self.proposed, self.eta, <size_t> self.n_free * self.n_rows * sizeof(double))
+        for c in range(self.n_free):
+            add_by_row(self.n_rows, self.member_ptr + (self.o - 1) * <int64_t> self.n_rows, self.member,
+                       self.shift + c * self.most, self.proposed + c * self.n_rows)
 
     cdef void scales(self, int update, bitgen_t* rng) noexcept nogil:
         """Update each log sigma_o."""
@@ -600,3 +651,65 @@ cdef class PatternChain:
     def log_density(self):
         """Return the log joint density of responses, sums and log sigma."""
         return self.log_posterior()
+
+
+cdef inline Py_ssize_t whole_parts(Py_ssize_t n) noexcept nogil:
+    """The least multiple of PART that is at least n."""
+    return (n + PART - 1) // PART * PART
+
+
+cdef void add_by_row(int n, const int64_t* start, const int* member, const double* values,
+                     double* out) noexcept nogil:
+    """Add to each of n rows the values of its members, in four partial sums."""
+    cdef int row
+    cdef int64_t k, last
+    cdef double a, b, c, d
+    for row in range(n):
+        k, last = start[row], start[row + 1]
+        a = b = c = d = 0.0
+        while k + 4 <= last:
+            a += values[member[k]]
+            b += values[member[k + 1]]
+            c += values[member[k + 2]]
+            d += values[member[k + 3]]
+            k += 4
+        while k < last:
+            a += values[member[k]]
+            k += 1
+        out[row] += (a + b) + (c + d)
+
+
+cdef void lone_first(const int64_t[::1] indptr, const int[::1] rows, const int[::1] place, int n_lone,
+                     int[::1] moved, int64_t[::1] shared) noexcept:
+    """Move rows to their new places, those of a group with one case (places below `n_lone`) before its others."""
+    cdef Py_ssize_t g
+    cdef int64_t k, to
+    for g in range(shared.shape[0]):
+        to = indptr[g]
+        for k in range(indptr[g], indptr[g + 1]):
+            if place[rows[k]] < n_lone:
+                moved[to] = place[rows[k]]
+                to += 1
+        shared[g] = to - indptr[g]
+        for k in range(indptr[g], indptr[g + 1]):
+            if place[rows[k]] >= n_lone:
+                moved[to] = place[rows[k]]
+                to += 1
+
+
+cdef void by_row(const int64_t[::1] indptr, const int[::1] rows, const int[::1] groups, int64_t[::1] start,
+                 int[::1] member):
+    """Write the places in `groups` of the groups of each row to `member`, from ``start[0]`` on, and `start`."""
+    cdef Py_ssize_t k, row
+    cdef int64_t i
+    cdef int64_t[::1] to
+    for k in range(groups.shape[0]):
+        for i in range(indptr[groups[k]], indptr[groups[k] + 1]):
+            start[rows[i] + 1] += 1
+    for row in range(start.shape[0] - 1):
+        start[row + 1] += start[row]
+    to = np.array(start[:start.shape[0] - 1])
+    for k in range(groups.shape[0]):
+        for i in range(indptr[groups[k]], indptr[groups[k] + 1]):
+            member[to[rows[i]]] = k
+            to[rows[i]] += 1

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from exact_sums import EPS, mp, sums_bound, ulps
 
-from pyrjsel._core._vecmath import log_sums, scale_totals, softplus_total
+from pyrjsel._core._vecmath import log_sums, scale_totals, softplus_of_parts, softplus_total
 
 FEW = 16  # partial sums
 SIZES = (0, 1, 2, 15, 16, 17, 100, 16 * 960 + 5)  # the last beyond the products that one double holds
@@ -26,6 +26,19 @@ def test_softplus(n, weighted):
     terms = np.array([exact_terms[v] for v in x.tolist()]) * (1.0 if w is None else w)
     exact = float(mp.fsum(terms))
     assert abs(softplus_total(x, w, delta=0.7) - exact) <= rounding(n, np.append(terms, 1.0))
+
+
+@pytest.mark.parametrize(("n", "m"), [(0, 0), (8, 0), (0, 8), (40, 16), (8 * 960 + 24, 64)])
+def test_softplus_of_two_parts(n, m):
+    """Padded by numbers that contribute nothing: rows without cases, and weights of 0."""
+    rng = np.random.default_rng(n + m)
+    x = rng.choice(10 * rng.normal(size=50), n + m)
+    w = rng.integers(1, 9, m).astype(float)
+    x[max(n - 5, 0) : n], w[max(m - 3, 0) :] = -np.inf, 0.0
+    terms = np.logaddexp(0.0, x - 0.3) * np.append(np.ones(n), w)
+    # Partial sums are in 8 lanes, half of FEW; the terms of numpy are right to a few ulp too.
+    tolerance = 2 * rounding(n + m, np.append(terms, 1.0))
+    assert abs(softplus_of_parts(x, w, delta=-0.3) - terms.sum()) <= tolerance
 
 
 @pytest.mark.parametrize("n", SIZES)
@@ -74,6 +87,8 @@ def test_lengths_are_checked():
     x = np.zeros(3)
     with pytest.raises(ValueError, match="same length"):
         softplus_total(x, np.zeros(2))
+    with pytest.raises(ValueError, match="a multiple of 8"):
+        softplus_of_parts(np.zeros(16), np.zeros(3))
     with pytest.raises(ValueError, match="same length"):
         scale_totals(x, x, np.zeros(2), 1.0)
     for rows, without in ((1, 0), (2, 2), (2, -2)):

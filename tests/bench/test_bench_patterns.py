@@ -6,6 +6,7 @@ import numpy as np
 import pandas as pd
 
 from pyrjsel import PatternLogit, datasets
+from pyrjsel._core._vecmath import softplus_total
 from pyrjsel.patterns import Features, find_groups
 from pyrjsel.patterns.draws import PatternDraws
 from pyrjsel.patterns.options import BURN_IN, choose
@@ -55,6 +56,43 @@ def test_bench_samplers(table):
                 table.add(group, f"{sampler}: effective log sigma, least", ess.iloc[:-1].min(), "1/s")
                 table.add(group, f"{sampler}: effective log sigma, median", ess.iloc[:-1].median(), "1/s")
                 table.add(group, f"{sampler}: effective log posterior", ess.iloc[-1], "1/s")
+
+
+def interactions(n, n_features, levels, order):
+    """A problem of random features; most of its rows have one observation."""
+    rng = np.random.default_rng(2)
+    codes = rng.integers(levels, size=(n, n_features)).astype(np.int32)
+    names = tuple(f"x{j}" for j in range(n_features))
+    features = Features(codes, names, (tuple(range(levels)),) * n_features, "interactions", order)
+    prior = PatternPrior.of(order, "cauchy")
+    return PatternProblem.of(find_groups(features), rng.integers(2, size=n), 2, prior)
+
+
+def test_bench_incidences(table, take_turns):
+    """An incidence is a row of a group; the floor, five unweighted likelihoods of as many rows."""
+    for name, problem in (
+        ("HMM, order 20", hidden_chain(20, "cauchy")),
+        ("2,000 x 8 ternary, order 3", interactions(2000, 8, 3, 3)),
+        ("2,000 x 12 binary, order 3", interactions(2000, 12, 2, 3)),
+    ):
+        incidences, iterations = len(problem.rows), max(2, 400_000 // len(problem.rows))
+        options = choose("interweaving", {}, PatternLogit.fit)[1]
+        runner = PatternJob(problem, options, 1, 100_000, 1).start(np.random.SeedSequence(1), 0)
+        runner.advance(20)
+        x, repeats = np.random.default_rng(3).normal(size=1024), 5 * incidences * iterations // 1024
+        makers = {
+            "an iteration": lambda runner=runner, n=iterations: runner.advance(n),
+            "floor": lambda x=x, n=repeats: [softplus_total(x) for _ in range(n)],
+        }
+        times = take_turns(makers, 5)
+        group = f"patterns: {name}, {incidences / problem.n_groups:.0f} rows a group"
+        for what, target in (
+            ("an iteration", 11.0 if incidences > 10 * problem.n_groups else None),
+            ("floor", None),
+        ):
+            scale = 1e9 / incidences / iterations
+            table.series(group, f"{what}, an incidence", times[what], "ns", scale=scale, target=target)
+        table.add(group, "an iteration / floor", times["an iteration"].min() / times["floor"].min(), "times")
 
 
 def test_bench_groups(table, take_turns):

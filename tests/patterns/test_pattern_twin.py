@@ -57,6 +57,10 @@ def test_rows_of_one_case_and_of_several(kind, family):
     problem = kit.problem_of(kind, family, n=40, p=3, order=2)
     assert problem.cases.sum(axis=0).max() > 2
     assert_same(problem, (("steps", 1), ("turns", 2), ("scaled", 1)), seed=5)
+    # More than eight rows of both kinds in one group, which is then in two parts.
+    problem = kit.problem_of(kind, family, n=40, p=5, order=5, levels=2)
+    assert np.unique(problem.cases.sum(axis=0) == 1, return_counts=True)[1].min() > 4
+    assert_same(problem, (("steps", 1), ("turns", 2), ("scaled", 1)), seed=5)
 
 
 def test_narrow_steps_that_run_out():
