@@ -163,7 +163,8 @@ cdef class PatternChain:
         self.check(rows, indptr, order_ptr, order_group, order_count, parent, hyper, s, log_sigma, plan)
         weights = np.asarray(cases).sum(axis=0)
         places = np.argsort(weights != 1.0, kind="stable")
-        cdef double[:, ::1] free = np.ascontiguousarray(np.asarray(cases)[cases.shape[0] - self.n_free:, places])
+        cdef double[:, ::1] free = np.ascontiguousarray(
+            np.asarray(cases)[cases.shape[0] - self.n_free:, places])
         cdef double[::1] weight = weights[places]
         self.n_lone = np.count_nonzero(weights == 1.0)
         cdef int[::1] place = np.empty(self.n_rows, dtype=np.intc)
@@ -175,7 +176,7 @@ cdef class PatternChain:
         cdef int[::1] row_group = np.empty(rows.shape[0], dtype=np.intc)
         by_row(indptr, moved, np.arange(self.n_groups, dtype=np.intc), row_ptr, row_group)
         cdef bint scaled = SCALED in np.asarray(plan)[:, 0]
-        cdef int64_t[::1] member_ptr = np.zeros(self.n_orders * self.n_rows + 1 if scaled else 1, dtype=np.int64)
+        cdef int64_t[::1] member_ptr = np.zeros(scaled * self.n_orders * self.n_rows + 1, dtype=np.int64)
         extents = np.diff(indptr)[order_group[order_ptr[1]:]].sum() if scaled else 0
         cdef int[::1] member = np.empty(extents + 1, dtype=np.intc)
         cdef int o
@@ -200,8 +201,8 @@ cdef class PatternChain:
         self.plan = plan
         self.found = np.asarray(sums), np.asarray(scales)
         self.arrays = (indptr, moved, shared, row_ptr, row_group, member_ptr, member, order_ptr, order_group,
-                       order_count, parent, hyper, free, weight, totals, by_sum, of_rows, of_members, group_ptr,
-                       group_order, group_count)
+                       order_count, parent, hyper, free, weight, totals, by_sum, of_rows, of_members,
+                       group_ptr, group_order, group_count)
         self.indptr, self.rows, self.shared = &indptr[0], &moved[0], &shared[0]
         self.row_ptr, self.row_group = &row_ptr[0], &row_group[0]
         self.member_ptr, self.member = &member_ptr[0], &member[0]
@@ -432,7 +433,7 @@ cdef class PatternChain:
             s[g] = new
 
     cdef void look_inside(self, const double* odds) noexcept nogil:
-        """Gather the log odds in the rows of the current group, those of one case first, and the cases of others.
+        """Gather the log odds in the rows of the current group: first of rows of one case, then of others.
 
         Few rows are in one part: two would take twice as long.
         """
@@ -681,7 +682,7 @@ cdef void add_by_row(int n, const int64_t* start, const int* member, const doubl
 
 cdef void lone_first(const int64_t[::1] indptr, const int[::1] rows, const int[::1] place, int n_lone,
                      int[::1] moved, int64_t[::1] shared) noexcept:
-    """Move rows to their new places, those of a group with one case (places below `n_lone`) before its others."""
+    """Move rows to their new places, those of one case (places below `n_lone`) first in each group."""
     cdef Py_ssize_t g
     cdef int64_t k, to
     for g in range(shared.shape[0]):
@@ -699,7 +700,7 @@ cdef void lone_first(const int64_t[::1] indptr, const int[::1] rows, const int[:
 
 cdef void by_row(const int64_t[::1] indptr, const int[::1] rows, const int[::1] groups, int64_t[::1] start,
                  int[::1] member):
-    """Write the places in `groups` of the groups of each row to `member`, from ``start[0]`` on, and `start`."""
+    """List by row the places in `groups` of its groups, in `member` from ``start[0]`` on; sets `start`."""
     cdef Py_ssize_t k, row
     cdef int64_t i
     cdef int64_t[::1] to
