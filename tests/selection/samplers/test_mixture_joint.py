@@ -1,0 +1,254 @@
+"""Joint-distribution tests (Geweke 2004) of mixtures of g-priors in logistic and Poisson models.
+
+Draw a model, g, coefficients and a response from their joint law, start a sampler there, let it run for a few
+iterations given that response. If it leaves every posterior invariant, states afterwards have with the
+response the joint law of those before: every function of both has the same mean. Enumeration does not start
+anywhere: a model and coefficients are drawn from the posterior that it gives. Levels are 1e-6 a test.
+
+The flat prior of the intercept becomes a proper one by an additional row whose columns are zero and whose
+response is fixed, as if it came with the prior. The information of the null model is that at a first
+response: it is held fixed, since a prior that looked at the response would have no joint law.
+"""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from scipy import stats
+from scipy.special import expit, logit
+from selection_checks import LEVEL, holm
+
+from pyrjsel.families import Binomial, Poisson
+from pyrjsel.model_space import BetaBinomial
+from pyrjsel.runtime import FitSettings
+from pyrjsel.selection.evidence.laplace import MarginalLikelihood
+from pyrjsel.selection.priors.confluent import Intrinsic, Robust
+from pyrjsel.selection.priors.g_mixtures import HyperG, HyperGN, ZellnerSiow
+from pyrjsel.selection.regression.glm import Regression
+from pyrjsel.selection.samplers.base import Job
+from pyrjsel.selection.samplers.collapsed.chain import CorrectedOptions
+from pyrjsel.selection.samplers.collapsed.corrected_chain import CorrectedChain, CorrectedMoves
+from pyrjsel.selection.samplers.enumeration.glm import EnumerateOptions, Enumeration
+from pyrjsel.selection.samplers.reversible_jump._population import TEMPERATURES, Population
+from pyrjsel.selection.samplers.reversible_jump.rjmcmc import make_chain
+
+pytestmark = pytest.mark.statistical
+NAMES, SIZES, ROWS = ["a", "f3", "b"], [1, 2, 1], 20
+PRIORS = {
+    "hyper-g": HyperG(3.0),
+    "hyper-g/n": HyperGN(4.0),
+    "Zellner-Siow": ZellnerSiow(),
+    "robust": Robust(),
+    "intrinsic": Intrinsic(),
+}
+# Response and weight of the row that stands for the prior of the intercept, and draws from it.
+ANCHORS = {
+    "binomial": (Binomial(), 0.5, 6.0, lambda rng: logit(rng.beta(3.0, 3.0))),
+    "poisson": (Poisson(), 1.5, 4.0, lambda rng: np.log(rng.standard_gamma(6.0) / 4.0)),
+}
+# Precisions are multiplied by this: fewer responses separate the classes.
+TIGHT = 5.0
+# Laws are those given that all counts are smaller. Heavy tails of g give means of any size.
+MOST = 1e5
+
+
+def draw_g(prior, n, d, rng):
+    """A draw from the prior of g of a model of d columns, by inversion, of gamma variates or by rejection."""
+    if isinstance(prior, ZellnerSiow):
+        return 0.5 * n / rng.standard_gamma(0.5)
+    if isinstance(prior, Robust):
+        return (n + 1) / (d + 1) * rng.random() ** -2.0 - 1.0
+    if isinstance(prior, Intrinsic):
+        kappa, v = (n + d + 1) / n, (n + d + 1) / (d + 1)
+        while True:
+            w = rng.beta(0.5, 0.5)
+            if rng.random() * (kappa + (1 - kappa) * w) < 1.0:
+                return v / w - 1.0
+    # g (or g / n) has the distribution function 1 - (1 + g)^(1 - a / 2).
+    g = rng.random() ** (-1.0 / (0.5 * prior.a - 1.0)) - 1.0
+    return g * (n if isinstance(prior, HyperGN) else 1.0)
+
+
+class World:
+    """Draws from the joint law by plain numpy, and samplers of the package from them.
+
+    With a `fault` the package has a precision that many times too large.
+    """
+
+    def __init__(self, kit, family, prior, fault=1.0):
+        made, self.anchor, weight, self.draw_intercept = ANCHORS[family]
+        case = kit.case(
+            NAMES,
+            coef_prior=prior,
+            model_prior=BetaBinomial(1, 1),
+            n=ROWS,
+            seed=2,
+            weighted=True,
+            with_offset=True,
+            family=family,
+        )
+        w, self.prior, self.space = np.append(case.weights, weight), prior, case.space
+        # The additional row is the mean of the others, which standardised columns have at zero.
+        x = np.vstack([case.x, case.weights @ case.x / case.weights.sum()])
+        whole = Regression.build(
+            x,
+            np.append(case.y, self.anchor),
+            SIZES,
+            prior,
+            weights=w,
+            offset=np.append(0.3 * case.offset, 0.0),
+            family=made,
+        )
+        assert np.abs(whole.columns[1:, -1]).max() < 1e-12
+        self.information = TIGHT * whole.prior.precision[1:, 1:]
+        self.n = whole.prior.total_weight
+        compiled = replace(whole.prior, precision=fault * TIGHT * whole.prior.precision)
+        self.regression = replace(whole, prior=compiled)
+        self.events, self.w = family == "binomial", w
+        self.inside = np.repeat(np.arange(3), SIZES)
+
+    def draw(self, rng):
+        """Return a model, internal coefficients, log g and a response below the limit."""
+        while True:
+            gamma = np.zeros(3, dtype=np.uint8)
+            gamma[rng.permutation(3)[: rng.integers(4)]] = 1
+            columns = np.flatnonzero(gamma[self.inside])
+            g = draw_g(self.prior, self.n, max(columns.size, 1), rng)
+            b = np.append(self.draw_intercept(rng), np.zeros(4))
+            if columns.size:
+                root = np.linalg.cholesky(np.linalg.inv(self.information[np.ix_(columns, columns)]))
+                b[1 + columns] = np.sqrt(g) * root @ rng.standard_normal(columns.size)
+            y = self.respond(self.regression.offset + b @ self.regression.columns, rng)
+            if y is not None:
+                return gamma, b, np.log(g), y
+
+    def respond(self, eta, rng):
+        """Return a response; None if a count is too large, as it is for certain from a mean of twice that."""
+        eta, w = eta[:-1], self.w[:-1]
+        if self.events:
+            return np.append(rng.binomial(w.astype(int), expit(eta)) / w, self.anchor)
+        with np.errstate(over="ignore"):
+            mean = w * np.exp(eta)
+        if mean.max() > 2 * MOST:
+            return None
+        y = rng.poisson(mean)
+        return None if y.max() > MOST else np.append(y / w, self.anchor)
+
+    def loop(self, gamma, b, log_g, y):
+        options = {"max_columns": b.size, "raw_shift": self.regression.raw_shift, "n_swaps": 2}
+        return make_chain(self.given(y), self.space, gamma, np.append(b, log_g), **options)
+
+    def given(self, y):
+        return replace(self.regression, y=y)
+
+    def jump(self, gamma, b, log_g, y, rng):
+        loop = self.loop(gamma, b, log_g, y)
+        loop.run(rng, 5)
+        gamma, vector = loop.state()
+        return gamma, vector[:-1], vector[-1]
+
+    def exchange(self, gamma, b, log_g, y, rng):
+        """Exchanges with chains that follow powers of the posterior, and have forgotten where they began."""
+        temperatures = np.array([[1.8], [0.4]])
+        chains = [self.loop(gamma, b, log_g, y) for _ in range(3)]
+        for chain, temperature in zip(chains[1:], temperatures[:, 0], strict=True):
+            chain.set_temperature(temperature)
+            chain.run(rng, 60)
+        loop = Population(chains, temperatures, np.zeros(2, dtype=np.intc), TEMPERATURES["fixed"])
+        loop.run(rng, 5, np.zeros((2, 1)))
+        gammas, vectors = loop.states()
+        return gammas[0], vectors[0, :-1], vectors[0, -1]
+
+    def walk(self, gamma, b, log_g, y, rng):
+        """Flips and swaps of the sampler `collapsed`, and coefficients given the model where they end."""
+        options = CorrectedOptions(pairs=256)
+        moves = CorrectedMoves(
+            options.time,
+            options.swap_rate(self.space),
+            np.ones(1),
+            entropy=rng.bytes(16),
+            pairs=options.pairs,
+            exact=True,
+        )
+        job = Job(CorrectedChain, moves, self.given(y), self.space, 3, 0, 1, gamma[None], 3)
+        runner = job.start(np.random.SeedSequence(int(rng.integers(2**60))), 0)
+        runner.advance(3)
+        gamma = runner.walk.gamma()[0]
+        return gamma, job.single().sample(gamma, 1, rng)[0][0], None
+
+    def enumerate(self, gamma, b, log_g, y, rng):
+        """A model and coefficients from the posterior by enumeration."""
+        regression = self.given(y)
+        settings = FitSettings(1, 0, 1, 1, rng, 1, False)
+        found = Enumeration().posterior(regression, self.space, settings, EnumerateOptions())
+        gamma = found.gamma[rng.choice(len(found.gamma), p=found.probability)]
+        single = MarginalLikelihood(regression, found.entropy, found.pairs, regression.n_columns)
+        return gamma, single.sample(gamma, 1, rng)[0][0], None
+
+    def statistics(self, gamma, b, log_g, y):
+        """Bounded functions of state and response that a wrong transition may move."""
+        away = np.arctan((self.regression.columns * self.w) @ y / self.w.sum())
+        flat, size = np.arctan(b), gamma.sum()
+        parts = [gamma, [size, gamma[0] * gamma[2], size * away[0]], flat, flat**2, flat * away]
+        # The quadratic form of coefficients is a multiple of g a priori.
+        if size:
+            form = np.tanh(0.5 * np.log(b[1:] @ self.information @ b[1:]) - np.array([-1.0, 0.0, 1.0, 2.0]))
+        else:
+            form = np.zeros(4)
+        parts += [form, form * size, gamma * form[1]]
+        if log_g is not None:
+            of_g = np.tanh(log_g - np.array([-1.0, 2.0, 4.0]))
+            parts += [of_g, of_g * size, of_g * away[0], gamma * of_g[1], flat**2 * of_g[1]]
+        return np.concatenate(parts)
+
+
+def faults(world, move, draws, seed):
+    """Return what the transition moves."""
+    rng, differences = np.random.default_rng(seed), []
+    for _ in range(draws):
+        gamma, b, log_g, y = world.draw(rng)
+        new = move(world, gamma, b, log_g, y, rng)
+        before = world.statistics(gamma, b, None if new[2] is None else log_g, y)
+        differences.append(world.statistics(*new, y) - before)
+    differences = np.array(differences)
+    z = differences.mean(axis=0) / (differences.std(axis=0, ddof=1) / np.sqrt(draws))
+    return holm(2 * stats.norm.sf(np.abs(z)), [f"mean {k}" for k in range(z.size)], LEVEL)
+
+
+# Each prior with each family, and both kinds of samplers by turns.
+JUMPS = [
+    (prior, family, World.jump if (k + j) % 2 == 0 else World.exchange)
+    for k, prior in enumerate(("hyper-g", "hyper-g/n", "Zellner-Siow"))
+    for j, family in enumerate(ANCHORS)
+]
+INTEGRALS = [
+    (prior, family, World.walk if (k + j) % 2 == 0 else World.enumerate)
+    for k, prior in enumerate(PRIORS)
+    for j, family in enumerate(ANCHORS)
+]
+
+
+def named(cases):
+    return [pytest.param(*case, id=f"{case[0]}-{case[1]}-{case[2].__name__}") for case in cases]
+
+
+@pytest.mark.parametrize(("prior", "family", "move"), named(JUMPS))
+def test_jumps_leave_the_joint_law_alone(kit, prior, family, move):
+    draws = 20_000 if move is World.jump else 3000
+    assert faults(World(kit, family, PRIORS[prior]), move, draws, 81) == {}
+
+
+@pytest.mark.parametrize(("prior", "family", "move"), named(INTEGRALS))
+def test_integrals_over_g_leave_the_joint_law_alone(kit, prior, family, move):
+    """With marginal likelihoods that err by half a percent, anew in each simulation."""
+    assert faults(World(kit, family, PRIORS[prior]), move, 1500, 82) == {}
+
+
+@pytest.mark.parametrize(
+    ("move", "fault", "draws"),
+    [(World.jump, 2.0, 20_000), (World.walk, 5.0, 1500), (World.enumerate, 5.0, 1500)],
+    ids=["jump", "walk", "enumerate"],
+)
+def test_a_wrong_precision_is_caught(kit, move, fault, draws):
+    """That of the package is a multiple of the true one, which a g of heavy tails mostly makes up for."""
+    assert faults(World(kit, "poisson", ZellnerSiow(), fault), move, draws, 83) != {}
