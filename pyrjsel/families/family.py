@@ -109,6 +109,10 @@ class Family(ABC):
         """
         return np.zeros_like(y)
 
+    def degenerate(self, t: float) -> str:
+        """Return why a mode at the logarithm `t` of the expanded parameter is not usable; empty if it is."""
+        return ""
+
     def is_unbounded(self, n: int, columns: int) -> bool:
         """Return whether the likelihood of `n` rows and so many independent columns has no upper bound."""
         return False

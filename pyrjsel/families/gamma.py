@@ -1,7 +1,7 @@
 """The gamma family with the log link."""
 
 from dataclasses import dataclass
-from typing import ClassVar, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from scipy.special import digamma, gammainc, gammaincinv, gammaln, logsumexp, polygamma, xlogy
@@ -18,6 +18,10 @@ from pyrjsel.families.statistics import OF_NUMBERS, Statistic, average, deviatio
 AT_ONCE = 2**21
 # Means and quantiles are between these, or infinite.
 LEAST, ENDLESS = 1e-300, 1e300
+# Coefficients of variation below 1e-6 are not told from 0: compiled loops lose digits of such likelihoods.
+MOST_SHAPE = 1e12
+# Stirling's series has errors below 1e-15 above this.
+LARGE = 100.0
 
 
 @dataclass(frozen=True)
@@ -38,6 +42,7 @@ class Gamma(Sized):
     parameter: ClassVar[str] = "shape"
     passes: ClassVar[Passes] = POSITIVE
     share: ClassVar[float] = 0.0
+    most: ClassVar[float] = MOST_SHAPE
     remedy: ClassVar[str] = " Leave out shape to estimate the dispersion."
     apart: ClassVar[str] = "The responses are separated"
 
@@ -55,25 +60,75 @@ class Gamma(Sized):
         slope = float(weighted.sum() + times @ xlogy(number, number))
         return np.stack([0.0 * number, number, -times]), (slope, -float(logs.sum()))
 
-    def expand(
-        self, y: FloatArray, w: FloatArray, away: FloatArray, size: float
-    ) -> tuple[float, FloatArray, FloatArray, float, FloatArray]:
-        """Return the expansion in eta and in weights of the passes; see :meth:`Sized.expand`."""
-        expected, weight = size * w, w * y * np.exp(-away)
-        rest = float(expected @ away)
-        return -rest - float(weight.sum()), weight - expected, weight, rest, expected
+    def joint(
+        self, y: FloatArray, w: FloatArray, eta: FloatArray, t: float
+    ) -> tuple[float, FloatArray, FloatArray, float, float, FloatArray]:
+        """Return the log-likelihood, and derivatives in eta and in the log shape; see :meth:`Sized.joint`."""
+        shape = float(np.exp(t))
+        away, lost, (fixed, slope, curve) = self._away(y, w, eta), self._lost(y, w), self._constants(shape)
+        expected = shape * w
+        residual = expected * np.expm1(away)
+        rest = float(expected @ away) - float(residual.sum()) - shape * lost
+        return rest + fixed, residual, expected + residual, rest + slope, -rest - curve, -residual
 
-    def constant(self, size: FloatArray) -> FloatArray:
-        """Return the terms of the log-likelihood without eta, for shapes (m,)."""
-        (_, number, times), (slope, fixed) = self.gammas()
-        return np.asarray(gammaln(size[:, None] * number) @ times + slope * size + fixed)
+    def joint_values(self, y: FloatArray, w: FloatArray, eta: FloatArray, t: FloatArray) -> FloatArray:
+        """Return log-likelihoods with all constants, plus log prior densities of t (m,), at eta (m, n)."""
+        away, shape = self._away(y, w, eta), np.exp(t)
+        with np.errstate(over="ignore"):
+            found = shape * ((away - np.expm1(away)) @ w - self._lost(y, w))
+        return np.asarray(found + self._constants(shape)[0] + self.log_prior(t)[0])
 
-    def slopes(self, size: float) -> tuple[float, float]:
-        """Return the first and the second derivative of these terms in the log shape."""
-        (_, number, times), (rest, _) = self.gammas()
-        own = size * number
-        slope = float(times @ (own * digamma(own))) + rest * size
-        return slope, slope + float(times @ (own**2 * polygamma(1, own)))
+    @staticmethod
+    def _away(y: FloatArray, w: FloatArray, eta: FloatArray) -> FloatArray:
+        """Return log responses less `eta` (..., n), 0 for rows without weight."""
+        return np.where(w > 0, np.log(y) - eta, 0.0)
+
+    def _lost(self, y: FloatArray, w: FloatArray) -> float:
+        """Return how much larger the sum of ``w log y`` is over combined rows than over the original ones."""
+        assert self.table is not None
+        _, times, weighted, _ = self.table
+        used = w > 0
+        if times.sum() == used.sum():
+            return 0.0
+        return float(w[used] @ np.log(y[used]) - weighted.sum())
+
+    def _constants(self, shape: Any) -> tuple[Any, Any, Any]:
+        """Return the terms of the log-likelihood without eta, and their derivatives in the log shape.
+
+        Those of ``u log u - u - log Gamma(u)`` of each row at ``u = w shape``, from Stirling's series for
+        large u, where logarithms cancel.
+        """
+        assert self.table is not None
+        number, times, _, logs = self.table
+        u = np.multiply.outer(shape, number)
+        large, small, inverse = u > LARGE, np.minimum(u, LARGE), 1.0 / np.maximum(u, LARGE)
+        square = inverse**2
+        series = (
+            0.5 * np.log(u / (2.0 * np.pi)) - inverse * (1 / 12 - square * (1 / 360 - square / 1260)),
+            0.5 + inverse * (1 / 12 - square * (1 / 120 - square / 252)),
+            -inverse * (1 / 12 - square * (1 / 40 - square * 5 / 252)),
+        )
+        bend = small * (np.log(small) - digamma(small))
+        direct = (
+            xlogy(small, small) - small - gammaln(small),
+            bend,
+            bend + small - small**2 * polygamma(1, small),
+        )
+        value, slope, curve = (np.where(large, a, b) @ times for a, b in zip(series, direct, strict=True))
+        return value - float(logs.sum()), slope, curve
+
+    def degenerate(self, t: float) -> str:
+        """Return that residuals are too small to be told from 0, if the log shape `t` is that large."""
+        if t <= np.log(self.most):
+            return ""
+        return (
+            "The columns of a model fit the response perfectly, up to a millionth: its shape has no estimate."
+            " Leave out columns that determine the response, or give 'shape'."
+        )
+
+    def is_unbounded(self, n: int, columns: int) -> bool:
+        """Return whether it grows as the shape does, since all rows are fitted perfectly."""
+        return columns >= n
 
     def check(self, y: FloatArray, weights: FloatArray | None, response: str) -> None:
         """Raise :class:`DataError` unless `y` (n,) and `weights` (n,) or None are usable."""

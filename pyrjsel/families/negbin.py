@@ -8,7 +8,7 @@ from scipy.special import betainc, betaln, digamma, gammaincinv, gammaln, log_ex
 
 from pyrjsel._core._vecmath import logit_score
 from pyrjsel._typing import FloatArray
-from pyrjsel.families._family import LOGIT, Passes
+from pyrjsel.families._family import LOGIT, Passes, log_likelihoods
 from pyrjsel.families.nuisance import Values
 from pyrjsel.families.poisson import ENDLESS, Poisson
 from pyrjsel.families.sized import Sized
@@ -54,21 +54,39 @@ class NegativeBinomial(Sized, Poisson):
         mixed = np.stack([above, below], axis=2).reshape(3, -1)
         return np.ascontiguousarray(mixed), (0.0, -float(times @ gammaln(sums + 1.0)))
 
-    def expand(
-        self, y: FloatArray, w: FloatArray, away: FloatArray, size: float
-    ) -> tuple[float, FloatArray, FloatArray, float, FloatArray]:
-        """Return the expansion in eta and in weights of the passes; see :meth:`Sized.expand`."""
-        value, residual, weight = logit_score(away, w * y, w * (y + size))
-        expected = size * (w * y - residual) / (y + size)  # theta times the share of mu in mu + theta
-        return value, residual, weight, size * float(w @ np.logaddexp(0.0, away)), expected
-
     def constant(self, theta: FloatArray) -> FloatArray:
         """Return the terms of the log-likelihood without eta, for sizes `theta` (m,)."""
         assert self.table is not None
         sums, number, times = self.table
         return times @ log_rising(number[:, None] * theta, sums[:, None]) - times @ gammaln(sums + 1.0)
 
-    def slopes(self, theta: float) -> tuple[float, float]:
+    def joint(
+        self, y: FloatArray, w: FloatArray, eta: FloatArray, t: float
+    ) -> tuple[float, FloatArray, FloatArray, float, float, FloatArray]:
+        """Return the log-likelihood, and derivatives in eta and in log theta; see :meth:`Sized.joint`."""
+        theta, away = float(np.exp(t)), eta - t
+        value, residual, weight = logit_score(away, w * y, w * (y + theta))
+        # Derivatives of the part w theta of weights.
+        rest = theta * float(w @ np.logaddexp(0.0, away))
+        expected = theta * (w * y - residual) / (y + theta)  # theta times the share of mu in mu + theta
+        slope, curve = self._slopes(theta)
+        return (
+            value + float(self.constant(np.array([theta]))[0]),
+            residual,
+            weight,
+            slope - float(residual.sum()) - rest,
+            float(weight.sum()) - 2.0 * float(expected.sum()) + rest - curve,
+            expected - weight,
+        )
+
+    def joint_values(self, y: FloatArray, w: FloatArray, eta: FloatArray, t: FloatArray) -> FloatArray:
+        """Return log-likelihoods with all constants, plus log prior densities of t (m,), at eta (m, n)."""
+        theta, wy = np.exp(t), w * y
+        away = np.ascontiguousarray(eta - t[:, None])
+        found = log_likelihoods(self.passes, away, wy, wy, w, theta)
+        return np.asarray(found + self.constant(theta) + self.log_prior(t)[0])
+
+    def _slopes(self, theta: float) -> tuple[float, float]:
         """Return the first and the second derivative of these terms in log theta."""
         assert self.table is not None
         sums, number, times = self.table

@@ -9,7 +9,6 @@ from scipy.optimize import minimize_scalar
 
 from pyrjsel._typing import FloatArray
 from pyrjsel._validate import check_real
-from pyrjsel.families._family import log_likelihoods
 from pyrjsel.families.family import Family
 from pyrjsel.families.nuisance import NONE, Nuisance, Values
 
@@ -43,11 +42,14 @@ class Sized(Family):
         What users call the size.
     share : float
         Multiple of weighted responses in the weights of the passes.
+    most : float
+        Largest size.
     """
 
     parameter: ClassVar[str]
     chunked: ClassVar[bool] = False  # a typical size is learned from all rows
     share: ClassVar[float]
+    most: ClassVar[float] = np.inf
 
     value: float | None = None
     log_mean: float = 0.0
@@ -59,7 +61,7 @@ class Sized(Family):
         check_real(self.log_mean, "log_mean")
         check_real(self.log_sd, "log_sd", low=0, open_low=True)
         if self.value is not None:
-            check_real(self.value, self.parameter, low=0, open_low=True)
+            check_real(self.value, self.parameter, low=0, high=self.most, open_low=True)
             object.__setattr__(self, "given", float(self.value))
 
     @classmethod
@@ -70,24 +72,6 @@ class Sized(Family):
     @abstractmethod
     def gammas(self) -> tuple[FloatArray, tuple[float, float]]:
         """Return a, b and c of gamma functions, (3, m), and (c, d) of linear terms, for compiled loops."""
-
-    @abstractmethod
-    def expand(
-        self, y: FloatArray, w: FloatArray, away: FloatArray, size: float
-    ) -> tuple[float, FloatArray, FloatArray, float, FloatArray]:
-        """Return L at ``away = eta'``, its slopes and minus its second derivatives (n,) in eta'.
-
-        Besides, minus the derivative of L in the logarithm of the part ``s w`` of weights, and the slopes of
-        that in eta' (n,).
-        """
-
-    @abstractmethod
-    def constant(self, size: FloatArray) -> FloatArray:
-        """Return the terms of the log-likelihood without eta, for sizes (m,)."""
-
-    @abstractmethod
-    def slopes(self, size: float) -> tuple[float, float]:
-        """Return the first and the second derivative of these terms in the logarithm of the size."""
 
     @property
     def nuisance(self) -> Nuisance:
@@ -145,6 +129,7 @@ class Sized(Family):
         z, curve = (t - self.log_mean) / self.log_sd, 1.0 / self.log_sd**2
         return -0.5 * z * z - np.log(self.log_sd) - HALF_LOG_2PI, -z / self.log_sd, curve
 
+    @abstractmethod
     def joint(
         self, y: FloatArray, w: FloatArray, eta: FloatArray, t: float
     ) -> tuple[float, FloatArray, FloatArray, float, float, FloatArray]:
@@ -153,24 +138,10 @@ class Sized(Family):
         The first and minus the second in eta (n,), the same in t, and minus the mixed ones (n,). Rows may be
         combined ones.
         """
-        size = float(np.exp(t))
-        value, residual, weight, rest, expected = self.expand(y, w, eta - t, size)
-        slope, curve = self.slopes(size)
-        return (
-            value + float(self.constant(np.array([size]))[0]),
-            residual,
-            weight,
-            slope - float(residual.sum()) - rest,
-            float(weight.sum()) - 2.0 * float(expected.sum()) + rest - curve,
-            expected - weight,
-        )
 
+    @abstractmethod
     def joint_values(self, y: FloatArray, w: FloatArray, eta: FloatArray, t: FloatArray) -> FloatArray:
         """Return log-likelihoods with all constants, plus log prior densities of t (m,), at eta (m, n)."""
-        size, wy = np.exp(t), w * y
-        away = np.ascontiguousarray(eta - t[:, None])
-        found = log_likelihoods(self.passes, away, wy, self.share * wy, w, size)
-        return np.asarray(found + self.constant(size) + self.log_prior(t)[0])
 
     def rows(
         self, y: FloatArray, weights: FloatArray | None, offset: FloatArray

@@ -153,3 +153,31 @@ def test_quantiles_of_mixtures(p):
     assert one[0] == pytest.approx(stats.gamma.ppf(p, 1.4, scale=3 / 1.4), rel=1e-6)
     assert mixture_quantile(np.array([[3.0]]), np.array([1e-4]), 0.025)[0] < 1e-290
     assert mixture_quantile(np.empty((0, 4)), np.ones(4), p).shape == (0,)
+
+
+@pytest.mark.parametrize("shape", [0.02, 3.0, 99.0, 1e4, 1e11])
+def test_no_digits_are_lost_to_large_shapes(shape):
+    """Likelihood and derivatives in the log shape of nearly perfect fits, with 50 digits."""
+    rng = np.random.default_rng(6)
+    eta, w = rng.normal(3, 1, 12), rng.integers(1, 4, 12).astype(float)
+    y = np.exp(eta) * (1 + rng.normal(size=12) / np.sqrt(shape + 9))
+    t, h = np.log(shape), 1e-12
+    with mp.workdps(50):
+
+        def value(t):
+            s, total = mp.exp(t), 0
+            for row, at, weight in zip(y, eta, w, strict=True):
+                k, row, at = weight * s, mp.mpf(row), mp.mpf(at)
+                total += k * mp.log(k) - k * at + (k - 1) * mp.log(row) - mp.loggamma(k)
+                total -= k * row * mp.exp(-at)
+            return total
+
+        middle, up, down = (value(mp.mpf(t) + step) for step in (0, h, -h))
+        want = float(middle), float((up - down) / (2 * h)), float((2 * middle - up - down) / h**2)
+    family = Gamma().for_rows(y, w, None)
+    found = family.joint(y, w, eta, t)
+    # Rounding of log responses is 1e-15, of which residuals are 1 / sqrt(shape).
+    error = 1e-12 + 1e-14 * np.sqrt(shape)
+    np.testing.assert_allclose([found[0], found[3], found[4]], want, rtol=error, atol=20 * error)
+    with_prior = family.joint_values(y, w, np.stack([eta, eta]), np.array([t, t]))
+    np.testing.assert_allclose(with_prior, found[0] + family.log_prior(t)[0], rtol=error, atol=20 * error)

@@ -10,17 +10,20 @@ import numpy as np
 from scipy.linalg import cho_solve, solve_triangular
 from scipy.special import gammaln
 
+from pyrjsel._errors import DataError
 from pyrjsel._typing import ByteArray, FloatArray
 from pyrjsel.selection.evidence._laplace import ModeFinder
 from pyrjsel.selection.regression.glm import Regression
 
 CONVERGED, RANK_DEFICIENT, NOT_CONVERGED = 0, 1, 2
 LOG_2PI = float(np.log(2.0 * np.pi))
-MOST_NEWTON, MOST_HALVINGS = 200, 40
+MOST_NEWTON, MOST_HALVINGS = 400, 40
 # As for modes of coefficients alone.
 DECREMENT, ML_GAIN = 1e-10, 1e-9
 # Longest step of t: the log-likelihood flattens out far from the mode, where it is not concave in t.
 LONGEST = 1.0
+# Near saddle points: the gain of steps, and the smallest relative eigenvalue.
+LITTLE, LEAST = 0.1, 1e-3
 # Draws whose linear predictors are computed at a time.
 AT_ONCE = 64
 
@@ -201,6 +204,14 @@ class JointFinder:
 
     def _newton(self, use_prior: bool) -> int:
         """Maximise from `at`; set `at`, `factor` and `log_posterior`."""
+        status = self._search(use_prior)
+        why = self.family.degenerate(float(self.at[-1]))
+        if why:
+            raise DataError(why)
+        return status
+
+    def _search(self, use_prior: bool) -> int:
+        """Return the status of that search."""
         v, start, previous, halvings = self.at, self.at, -np.inf, 0
         step = np.zeros(v.size)
         for _ in range(MOST_NEWTON):
@@ -215,7 +226,7 @@ class JointFinder:
             self.at, self.log_posterior = v, value
             if not use_prior and value - previous < ML_GAIN:
                 return CONVERGED
-            concave, self.factor = self._factor(v, hessian)
+            concave, self.factor = self._factor(v, hessian, gradient)
             step = cho_solve((self.factor, True), gradient)
             decrement, long = float(step @ gradient), abs(step[-1]) > LONGEST
             if use_prior and concave and not long and decrement < DECREMENT:
@@ -227,21 +238,29 @@ class JointFinder:
             v = v + step
         return NOT_CONVERGED
 
-    def _factor(self, v: FloatArray, hessian: FloatArray) -> tuple[bool, FloatArray]:
+    def _factor(self, v: FloatArray, hessian: FloatArray, gradient: FloatArray) -> tuple[bool, FloatArray]:
         """Return whether minus the Hessian at `v` is positive definite, and a Cholesky factor of it.
 
         If it is not, it is replaced by one that is: in t, where the log-likelihood can be convex, and in the
-        linear predictor, if the family's can be convex there too.
+        linear predictor, if the family's can be convex there too. Near saddle points, where such steps gain
+        little, eigenvalues relative to it are replaced by their absolute values.
         """
         try:
             return True, np.asarray(np.linalg.cholesky(hessian), dtype=np.float64)
         except np.linalg.LinAlgError:
-            hessian, d, eta = hessian.copy(), v.size - 1, self.regression.offset + v[:-1] @ self.x
+            near, d, eta = hessian.copy(), v.size - 1, self.regression.offset + v[:-1] @ self.x
             more = self.family.lack_of_concavity(self.regression.y, eta, float(v[-1]))
-            hessian[:d, :d] += (self.x * more) @ self.x.T
-            hessian[-1, :-1] = hessian[:-1, -1] = 0.0
-            hessian[-1, -1] = max(abs(hessian[-1, -1]), 1e-3)
-            return False, np.asarray(np.linalg.cholesky(hessian), dtype=np.float64)
+            near[:d, :d] += (self.x * more) @ self.x.T
+            near[-1, :-1] = near[:-1, -1] = 0.0
+            near[-1, -1] = max(abs(near[-1, -1]), 1e-3)
+            factor = np.linalg.cholesky(near)
+            if gradient @ cho_solve((factor, True), gradient) < LITTLE:
+                half = solve_triangular(factor, hessian, lower=True)
+                values, vectors = np.linalg.eigh(solve_triangular(factor, half.T, lower=True))
+                factor = factor @ np.linalg.cholesky(
+                    (vectors * np.maximum(np.abs(values), LEAST)) @ vectors.T
+                )
+            return False, np.asarray(factor, dtype=np.float64)
 
     def _log_targets(self, points: FloatArray) -> FloatArray:
         """Return log posteriors, without the constant of the prior, at points (m, d + 1)."""

@@ -375,6 +375,21 @@ def test_equal_responses_have_a_posterior_if_the_shape_is_known(table):
     assert found.predict(table).to_numpy() == pytest.approx(np.full(N, 3.5), rel=0.1)
 
 
+def test_nearly_perfect_fits(table):
+    """Log normal responses of small deviations: their shape is 1 / sd^2, up to its posterior deviation."""
+    noise = np.random.default_rng(3).standard_normal(len(table))
+    sd = 1e-4
+    results = rj.gamma("y ~ a + b", table.assign(y=np.exp(1 + table["a"] / 2 + sd * noise))).fit(rng=1)
+    assert results.best() == ("a",)
+    assert results.coefficients.loc["a", "mean"] == pytest.approx(0.5, abs=6 * sd)
+    found = results.nuisance.loc["shape"]
+    assert abs(found["mean"] - 1 / (sd**2 * noise.var())) < 3 * found["sd"]
+    with pytest.raises(rj.DataError, match=r"fit the response perfectly.*Leave out columns"):
+        rj.gamma("y ~ a + b", table.assign(y=np.exp(1 + table["a"] / 2))).fit(rng=1)
+    with pytest.raises(rj.ParameterError, match=r"'shape' .* in \(0, 1e\+12\]"):
+        rj.gamma("y ~ a", table, shape=1e13)
+
+
 def test_surrogate_jumps_need_a_known_shape(unknown):
     with pytest.raises(rj.ParameterError, match=r"'surrogate' .* if theta, shape or sigma is unknown"):
         unknown.fit(sampler="rjmcmc", surrogate=1)

@@ -236,6 +236,24 @@ def test_an_outlier_does_not_decide():
     assert fit(spoilt[0])["a"] < 0.5
 
 
+@pytest.mark.parametrize(("seed", "df", "gap"), [(2, 1, 3.0), (4, 1, 3.0), (1, 0.5, 1e4)])
+def test_modes_of_two_clusters_are_found(seed, df, gap):
+    """Two modes of nearly the same height, with a saddle point between them where searches start."""
+    rng = np.random.default_rng(seed)
+    frame = pd.DataFrame(rng.normal(size=(60, 3)), columns=[*"xzw"])
+    frame["y"] = np.where(np.arange(60) % 2, gap, 0) + rng.normal(scale=0.1, size=60) + 0.1 * frame["x"]
+    model = rj.linear("y ~ x + z + w", frame, errors="student", df=df)
+    results = model.fit(integration="laplace", rng=1)
+    assert np.isfinite(results.models["log_marginal"]).all()
+    for gamma in np.ndindex(2, 2, 2):
+        finder = results._marginal.finder
+        finder.mode(np.array(gamma, dtype=np.uint8))
+        _, gradient, hessian = finder._expand(finder.at, True)
+        assert np.linalg.eigvalsh(hessian)[0] > 0
+        # The searches' criterion is 1e-10 before the last step.
+        assert gradient @ np.linalg.solve(hessian, gradient) < 1e-10
+
+
 @pytest.mark.parametrize("columns", [0, 1])
 def test_least_powers(columns):
     """Powers t of the posterior of n rows and d columns are integrable if t (n + d) > d + 1.
