@@ -5,6 +5,7 @@ probability is 0, and that of the others is renormalised.
 """
 
 from dataclasses import replace
+from itertools import pairwise
 from typing import Protocol
 
 import numpy as np
@@ -36,6 +37,10 @@ class Existence(Protocol):
 
     def exists(self, gamma: ByteArray) -> BoolArray:
         """Return which of the models (m, J) exist, (m,)."""
+        ...
+
+    def with_one(self, base: ByteArray) -> BoolArray:
+        """Return which models of the terms in `base` (J,) and one more term exist, (J,)."""
         ...
 
     def affordable(self, gamma: ByteArray) -> int:
@@ -87,25 +92,24 @@ def over_existing(
             length = max(1, existence.affordable(gamma) // BATCHES)
         gammas.append(gamma[: length * BATCHES])
         lost.append(~existence.exists(gammas[-1]))
-    absent = np.concatenate(lost).astype(float)
+    absent = np.concatenate(lost)
     share = absent.mean()
     if share == 1.0:
         unknown = np.full(space.n_terms, np.nan)
         return unknown, unknown
     models = np.concatenate(gammas)
     few = share <= 0.5
-    counted = absent if few else 1.0 - absent
-    inside = counted @ models / len(models)
+    counted = np.flatnonzero(absent == few)
+    batch = np.arange(CHAINS * BATCHES + 1)
+    ends = np.searchsorted(counted, length * batch)
+    sums = np.array([models[counted[low:high]].sum(axis=0) for low, high in pairwise(ends)])
+    inside = sums.sum(axis=0) / len(models)
     found = ((probability - inside) if few else inside) / (1.0 - share)
-    batches = models.reshape(CHAINS * BATCHES, length, -1) - found
-    residual = (
-        np.einsum("bl,blj->bj", counted.reshape(len(batches), length), batches) / length / (1.0 - share)
-    )
-    error = residual.std(axis=0, ddof=1) / np.sqrt(len(batches))
+    residual = (sums - np.diff(ends)[:, None] * found) / length / (1.0 - share)
+    error = residual.std(axis=0, ddof=1) / np.sqrt(len(sums))
     least = np.maximum(found, 1.0 - found) / (len(models) * (1.0 - share))
     error = np.sqrt(error**2 + least**2 + (mcse / (1.0 - share)) ** 2 * few)
     # Terms that are in no model, and terms that are in all.
-    alone = np.maximum(space.empty_model(), np.eye(space.n_terms, dtype=np.uint8))
-    never = ~existence.exists(alone)
+    never = ~existence.with_one(space.empty_model())
     found = np.where(never, 0.0, np.where(space.free == 0, 1.0, np.clip(found, 0.0, 1.0)))
     return found, np.where(never | (space.free == 0), 0.0, error)

@@ -86,8 +86,14 @@ def sample_models(space: ModelSpace, n: int, rng: np.random.Generator) -> ByteAr
         if np.all(odds == odds[0]):
             k = np.arange(min(len(free), space.max_size - (space.n_terms - len(free))) + 1.0)
             mass = normalised(space.log_size[: len(k)] + k * odds[0] + log_choose(len(free), k))
-            for row, size in enumerate(rng.choice(len(mass), size=n, p=mass)):
-                draws[row, rng.choice(free, size=size, replace=False)] = 1
+            sizes = rng.choice(len(mass), size=n, p=mass)
+            # Subsets by Floyd's algorithm, all rows at once: the next of them, or the newest term.
+            for step in range(int(sizes.max(initial=0))):
+                rows = np.flatnonzero(sizes > step)
+                newest = len(free) - sizes[rows] + step
+                term = rng.integers(0, newest, endpoint=True)
+                term = np.where(draws[rows, free[term]], newest, term)
+                draws[rows, free[term]] = 1
             return draws
     compiled = Space(space)
     with rng.bit_generator.lock:

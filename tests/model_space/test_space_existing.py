@@ -25,6 +25,9 @@ class Circuits:
     def exists(self, gamma):
         return ~np.any([gamma[:, c].all(axis=1) for c in self.circuits], axis=0)
 
+    def with_one(self, base):
+        return self.exists(np.maximum(base, np.eye(base.size, dtype=np.uint8)))
+
     def affordable(self, gamma):
         return min(len(gamma), self._affordable)
 

@@ -302,12 +302,20 @@ class Selection(OverSpace):
         dependent = self.regression.dependent()
         self.dependent = tuple(self.space.names[j] for j in dependent)
         if self._lacks_models:
-            text = (
-                "Columns are linearly dependent, on one another or on the intercept, in "
-                f"{len(self.dependent)} of {self.space.n_terms} terms: {listed(self.dependent)}. Models that "
-                "hold all terms of a dependence have no g-prior and get posterior probability 0; a Normal "
-                "prior keeps them."
-            )
+            columns = int(self.space.columns.sum())
+            most = self.regression.most_columns // self._family.predictors
+            if columns > most and len(dependent) == self.space.n_terms:
+                text = (
+                    f"There are {columns:,} columns and {self.nobs:,} rows: models of more than {most:,} "
+                    "columns, and others of dependent columns,"
+                )
+            else:
+                text = (
+                    "Columns are linearly dependent, on one another or on the intercept, in "
+                    f"{len(dependent)} of {self.space.n_terms} terms: {listed(self.dependent)}. Models that "
+                    "hold all terms of a dependence"
+                )
+            text += " have no g-prior and get posterior probability 0; a Normal prior keeps them."
             alone = [self.space.names[j] for j in dependent_alone(self.regression, dependent)]
             if alone:
                 text += (

@@ -14,7 +14,7 @@ from pyrjsel.design import DesignData, Reduced, RowReader, Work
 from pyrjsel.families import NONE, Family, Nuisance
 from pyrjsel.families._family import derivatives, log_likelihoods
 from pyrjsel.selection.priors.base import CoefficientPrior, Columns, CompiledPrior
-from pyrjsel.selection.regression.columns import TermColumns, dependent_terms
+from pyrjsel.selection.regression.columns import TermColumns, dependent_terms, pairs_of
 from pyrjsel.selection.regression.glm import PAYS, Regression
 from pyrjsel.selection.regression.sufficient_statistics import SufficientStatistics
 from pyrjsel.selection.regression.summed_rows import ChunkSums, SummedRows
@@ -477,14 +477,14 @@ class ChunkedRegression(TermColumns):
         return self.n - 1
 
     def gram_of(self, columns: np.ndarray) -> FloatArray:
-        """Return X'WX of some columns, (d, d), numbered without the intercept."""
-        return self.gram[np.ix_(columns, columns)]
+        """Return X'WX (..., d, d) of some `columns` (..., d), numbered without the intercept."""
+        return pairs_of(self.gram, columns)
 
     def rank_gram(self, columns: np.ndarray) -> FloatArray:
-        """Return the cross-products (d, d) of columns for the rank rule; for a g-prior, its precision."""
+        """Return the cross-products (..., d, d) of `columns`; for a g-prior, its precision."""
         if self.prior.rank_tol == 0:
             return self.gram_of(columns)
-        return self.prior.precision[np.ix_(columns + 1, columns + 1)]
+        return pairs_of(self.prior.precision, columns + 1)
 
     def dependent(self) -> list[int]:
         """Return the terms with columns in a linear dependence."""

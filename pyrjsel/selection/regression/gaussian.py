@@ -18,7 +18,7 @@ from pyrjsel.distributions import InverseGamma
 from pyrjsel.families import Gaussian
 from pyrjsel.selection.priors.base import CoefficientPrior
 from pyrjsel.selection.priors.gaussian import GaussianPrior, Integrals
-from pyrjsel.selection.regression.columns import Directions, TermColumns, dependent_terms
+from pyrjsel.selection.regression.columns import Directions, TermColumns, dependent_terms, pairs_of
 from pyrjsel.selection.regression.sufficient_statistics import SufficientStatistics
 
 # dgejsv: arbitrary row scales, both sets of vectors, no restriction of the range, no transposition.
@@ -335,12 +335,12 @@ class GaussianRegression(TermColumns):
         return self.gram + np.diag(self.prior.precision) if self.prior.rank_tol == 0 else self.gram
 
     def gram_of(self, columns: np.ndarray) -> FloatArray:
-        """Return X'WX of some columns, (d, d), without computing all of it."""
+        """Return X'WX (..., d, d) of some `columns` (..., d), without computing all of it."""
         if self.held:
-            return self.gram[np.ix_(columns, columns)]
+            return pairs_of(self.gram, columns)
         assert self.rooted is not None
         part = self.rooted[columns]
-        return part @ part.T
+        return part @ part.swapaxes(-1, -2)
 
     @property
     def most_columns(self) -> int:
@@ -348,7 +348,7 @@ class GaussianRegression(TermColumns):
         return self.rows
 
     def rank_gram(self, columns: np.ndarray) -> FloatArray:
-        """Return the cross-products (d, d) of columns for the rank rule: X'WX."""
+        """Return the cross-products (..., d, d) of `columns` (..., d) for the rank rule: X'WX."""
         return self.gram_of(columns)
 
     def dependent(self) -> list[int]:

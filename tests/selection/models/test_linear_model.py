@@ -240,7 +240,9 @@ class TestEdges:
         assert np.all(sample(few.assign(u=few["x"] - few["z"])).draws.variance > 0)
 
     def test_more_columns_than_rows_under_a_g_prior(self):
-        with pytest.warns(rj.RankWarning, match="linearly dependent"):
+        with pytest.warns(
+            rj.RankWarning, match=r"^There are 5 columns and 4 rows: models of more than 3 columns, and"
+        ):
             model = rj.linear("y ~ x + z + u + w + o", FRAME.head(4))
         found = model.fit(progress=False)
         sizes, posterior = found.models["size"], found.models["posterior"]

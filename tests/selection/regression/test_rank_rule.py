@@ -8,7 +8,7 @@ import pytest
 from pyrjsel.model_space import ModelSpace, Space, Uniform
 from pyrjsel.selection.evidence._laplace import ModeFinder
 from pyrjsel.selection.priors.coefficients import GPrior
-from pyrjsel.selection.regression.columns import inflation
+from pyrjsel.selection.regression.columns import IndependentColumns, independent, inflation
 from pyrjsel.selection.regression.glm import Regression
 from pyrjsel.selection.samplers.reversible_jump._rjmcmc import ReversibleJump
 
@@ -84,3 +84,36 @@ def test_variance_inflation_is_that_of_regressions():
     assert inflation(np.ones((2, 2)), np.ones(2, dtype=int), 10) == np.inf
     assert inflation(np.zeros((1, 1)), np.ones(1, dtype=int), 10) == np.inf
     assert inflation(np.ones((2, 2)), np.array([2]), 10) == np.inf
+
+
+@pytest.mark.parametrize("n", [9, 40], ids=["few rows", "more rows"])
+def test_models_checked_together_are_as_one_by_one(n):
+    """Factors, constant, repeated and nearly dependent columns; more columns than rows, and fewer."""
+    rng = np.random.default_rng(3)
+    sizes = [1, 1, 2, 1, 1, 3, 1, 1, 1]
+    x = rng.normal(size=(n, sum(sizes)))
+    x[:, 4], x[:, 5] = x[:, 0], 1.0
+    x[:, 9] = x[:, 1] + x[:, 2] + 2e-5 * x[:, 3]  # beside the tolerance, 1e-10
+    x[:, 10] = x[:, 6] - x[:, 7]
+    terms = [
+        SimpleNamespace(name=f"t{j}", columns=tuple(f"t{j}.{k}" for k in range(size)), variables=(f"t{j}",))
+        for j, size in enumerate(sizes)
+    ]
+    for term in terms:
+        term.parents = term.near_parents = ()
+    space = ModelSpace.build(terms, prior=Uniform(), n_observations=n)
+    regression = Regression.build(x, (rng.random(n) < 0.5).astype(float), sizes, GPrior("n"))
+    existence = IndependentColumns(regression, space)
+    gamma = ((np.arange(2**9)[:, None] >> np.arange(9)) & 1).astype(np.uint8)
+
+    def alone(model):
+        columns = regression.model_columns(model)[1:] - 1
+        return independent(regression.rank_gram(columns), regression.most_columns)
+
+    expected = np.array([alone(model) for model in gamma])
+    assert 0 < expected.sum() < len(gamma) - 100
+    np.testing.assert_array_equal(existence.exists(gamma), expected)
+    assert existence.exists(gamma[:0]).shape == (0,)
+    for base in gamma[[0, 1, 2**6, 2**3 + 2**8, 2**4]]:
+        more = np.maximum(base, np.eye(9, dtype=np.uint8))
+        np.testing.assert_array_equal(existence.with_one(base), existence.exists(more))
