@@ -5,6 +5,7 @@ neither, or the levels are declared; otherwise a pass learns them (one more for 
 the next computes the columns.
 """
 
+import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
@@ -91,6 +92,8 @@ class RowReader:
     layout : Layout
     n_rows, n_complete : int
         Numbers of all rows and of complete rows, the same in each pass.
+    seconds : float
+        Wall-clock time of a pass, for forecasts.
     """
 
     plan: Plan
@@ -99,6 +102,7 @@ class RowReader:
     layout: Layout
     n_rows: int
     n_complete: int
+    seconds: float
 
     def reduce(self, work: Work[T]) -> T:
         """Return the complete rows of all chunks, reduced in one pass.
@@ -151,17 +155,19 @@ def reduce_chunks(
     """
     check_choice(missing, "missing", ("drop", "raise"))
     start = [(None,) * len(stateful_calls(one.tree)) for one in plan.expressions]
+    begun = time.perf_counter()
     done = _one_pass(plan, start, chunks, work)
     if done is None:
         scan, left, layout = _learn(plan, start, chunks, missing)
-        value = None
+        value, begun = None, time.perf_counter()
     else:
         scan, left, layout, part = done
         _report(plan, scan, missing)
         value = part.value
-    reader = RowReader(plan, chunks, left, layout, scan.n_rows, scan.n_complete)
+    reader = RowReader(plan, chunks, left, layout, scan.n_rows, scan.n_complete, 0.0)
     if value is None:
         value = reader.reduce(work)
+    reader = replace(reader, seconds=time.perf_counter() - begun)
     return left, layout, Reduced(value, scan.n_complete, scan.n_rows, _counts(plan, scan), reader)
 
 

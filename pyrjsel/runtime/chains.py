@@ -45,6 +45,16 @@ class ChainRunner(Protocol):
         """Return the result (picklable); partial, possibly empty, if `completed` is False."""
 
 
+class ForecastRunner(ChainRunner, Protocol):
+    """The only chain of a run of few long steps, whose number is learned as it proceeds.
+
+    Its job has a line `outlook`, which is shown before.
+    """
+
+    def expected(self) -> tuple[int, int]:
+        """Return the number of steps made, and of all that are expected."""
+
+
 class ResumableRunner(ChainRunner, Protocol):
     """A running chain that can save its state."""
 
@@ -317,7 +327,7 @@ def run_chains(
         with (
             InterruptGuard(signals) as guard,
             one_blas_thread,
-            ProgressBar(signals, chains * job.total, progress, label),
+            ProgressBar(signals, chains * job.total, progress, label, getattr(job, "outlook", "")),
         ):
             parts = run_tasks(
                 job, make, chains, workers, again=signals.renew, interrupted=lambda: guard.count > 0
@@ -446,12 +456,13 @@ def _advance(
     watch = Stopwatch()
     runner, done, before = start.runner(job)
     total, written, file, block = job.total, done, start.file, 1
+    _report(start.chain, done, runner, signals)
     while done < total and not signals.stopped:
         n = min(block, total - done)
         at = time.perf_counter()
         runner.advance(n)
         done += n
-        signals.report(start.chain, done)
+        _report(start.chain, done, runner, signals)
         now = time.perf_counter()
         block = next_block(n, now - at)
         if file is not None and file.due():
@@ -465,6 +476,14 @@ def _advance(
     if start.live is not None:
         start.live.keep(start.chain, runner, done, spent)
     return result, done, spent, end and replace(end, seconds=spent.clock, cpu=spent.cpu)
+
+
+def _report(chain: int, done: int, runner: Any, signals: Signals | RemoteSignals) -> None:
+    """Record the progress of a chain: iterations, or what it has made of a number of steps that it expects."""
+    if hasattr(runner, "expected"):
+        signals.forecast(*runner.expected())
+    else:
+        signals.report(chain, done)
 
 
 def next_block(n: int, seconds: float) -> int:

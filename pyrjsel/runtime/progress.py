@@ -10,6 +10,8 @@ from pyrjsel.runtime.signals import Signals
 # Seconds between two readings of the signals, and before the bar of an interactive run appears.
 INTERVAL = 0.2
 DELAY = 1.0
+# The bar of a run whose number of steps is learned as it proceeds.
+STEPS = "{desc}: {n_fmt} of about {total_fmt} |{bar}| {elapsed}, about {remaining} left"
 
 
 class ProgressBar:
@@ -28,9 +30,12 @@ class ProgressBar:
         None shows a bar after one second if standard error is a terminal or a notebook.
     label : str
         Label of the bar.
+    before : str
+        Line above the bar of a run whose number of steps is learned as it proceeds.
     """
 
-    def __init__(self, signals: Signals, total: int, show: bool | None, label: str) -> None:
+    def __init__(self, signals: Signals, total: int, show: bool | None, label: str, before: str = "") -> None:
+        self._before = before
         self._signals = signals
         self._total = total
         self._label = label
@@ -51,12 +56,21 @@ class ProgressBar:
             self._thread.join()
 
     def _watch(self) -> None:
+        delay, form, initial = self._delay, None, 0
+        if self._before:
+            if self._end.wait(delay):
+                return
+            tqdm.write(self._before, file=sys.stderr)
+            self._end.wait(INTERVAL)  # for the first forecast
+            delay, form, initial = 0.0, STEPS, self._signals.total()
         with tqdm(
-            total=self._total,
+            total=self._signals.expected or self._total,
+            initial=initial,
+            bar_format=form,
             desc=self._label or None,
-            delay=self._delay,
+            delay=delay,
             unit="it",
-            unit_scale=True,
+            unit_scale=not self._before,
             mininterval=0.0,
             miniters=0,
             file=sys.stderr,
@@ -64,6 +78,7 @@ class ProgressBar:
             running = True
             while running:
                 running = not self._end.wait(INTERVAL)
+                bar.total = self._signals.expected or bar.total
                 bar.update(self._signals.total() - bar.n)
 
 

@@ -22,6 +22,8 @@ class Signals:
     """
 
     remote = False
+    # Expected number of steps, if it is learned as the run proceeds.
+    expected: int | None = None
 
     def __init__(self, chains: int) -> None:
         self._done = [0] * chains
@@ -57,6 +59,10 @@ class Signals:
     def report(self, chain: int, done: int) -> None:
         """Record that `chain` has finished `done` iterations."""
         self._done[chain] = done
+
+    def forecast(self, done: int, expected: int) -> None:
+        """Record that the only chain has made `done` of about `expected` steps."""
+        self._done[0], self.expected = done, expected
 
     def total(self) -> int:
         """Return the iterations that all chains have done."""
@@ -122,6 +128,10 @@ class RemoteSignals:
             with open(path + ".new", "w", encoding="ascii") as file:
                 file.write(str(done))
             os.replace(path + ".new", path)
+
+    def forecast(self, done: int, expected: int) -> None:
+        """Record that the only chain has made `done` steps."""
+        self.report(0, done)
 
 
 def _exists(directory: str) -> bool:

@@ -1,5 +1,6 @@
 """Regressions of generalised linear models whose rows come in chunks: sums over rows, pass by pass."""
 
+import time
 from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import ClassVar, cast
@@ -498,6 +499,13 @@ class ChunkedRegression(TermColumns):
         """Return the derivatives at internal coefficients `points` (m, D + 1), in one pass."""
         task = partial(_derivatives, columns=self._columns, points=points)
         return self.rows.reader.reduce(Work(task, Derivatives.merge))
+
+    def evaluation_seconds(self) -> float:
+        """Return the time that the log-likelihood of one row at one point takes."""
+        eta, y, zero = np.zeros((16, 4096)), np.zeros(4096), np.zeros(4096)
+        begun = time.perf_counter()
+        log_likelihoods(self.family.passes, eta, y, np.ones(4096), zero, np.zeros(16))
+        return (time.perf_counter() - begun) / eta.size
 
     def log_likelihoods(self, points: FloatArray) -> FloatArray:
         """Return log-likelihoods (m,) at internal coefficients `points` (m, D + 1), in one pass."""

@@ -62,6 +62,8 @@ FAINT = 1e-9
 # Chains over models where there are too many for a list, and the proportion of their draws outside the models
 # of the others that is tolerated.
 CHAINS, OUTSIDE = 4, 0.05
+# Usual numbers of passes: to the mode of all columns, to those of models, for integrals.
+USUAL = (5, 2, 1)
 STAGES = ("full", "models", "integrals", "maxima", "done")
 
 
@@ -107,6 +109,19 @@ class _Task:
     entropy: bytes
     options: ChunksOptions
     total: int = field(default=MOST_PASSES, init=False)
+
+    @property
+    def outlook(self) -> str:
+        """A line for the time before the first pass."""
+        regression, left = self.regression, sum(USUAL)
+        reader, made = regression.rows.reader, regression.passes
+        # The last pass evaluates many draws for each row, which takes longer than to read it.
+        draws = 2 * self.options.pairs * min(self.options.integrals, 2**self.space.n_terms)
+        seconds = left * reader.seconds + draws * reader.n_rows * regression.evaluation_seconds()
+        return (
+            f"About {made + left} passes over {reader.n_rows:,} rows, {made} of them made; the others take about "
+            f"{max(seconds, 1):,.0f} s."
+        )
 
     def start(self, seed: np.random.SeedSequence, chain: int) -> "Passes":
         """Return the passes, none of which is done."""
@@ -289,6 +304,19 @@ class Passes:
         models = self.gamma[self.rows[best]]
         self.proposals = Proposals(job.regression, part, models, job.entropy, job.options.pairs)
         self.stage = "integrals"
+
+    def expected(self) -> tuple[int, int]:
+        """Return the number of passes made over the rows, and of all that are expected."""
+        to_full, to_models, more = USUAL
+        if self.stage == "full":
+            left = max(1, to_full - self.made) + to_models + more
+        elif self.stage == "models":
+            assert self.modes is not None
+            left = (1 if self.modes.known.any() else to_models) + more
+        else:
+            left = 0 if self.stage == "done" else 1
+        made = self.job.regression.passes + self.made
+        return made, made + left
 
     # ------------------------------------------------------------------ states
 

@@ -1,7 +1,9 @@
 """Generalised linear models of rows in chunks: the posterior is that of the rows in memory."""
 
 import os
+import re
 import signal
+import time
 
 import numpy as np
 import pandas as pd
@@ -254,6 +256,28 @@ def test_an_interrupted_fit_has_the_passes_so_far(table, monkeypatch):
         found = model.fit(rng=1)
     assert found.inclusion["mcse"].isna().all()
     assert (found.models["integration"] == "laplace").all()
+
+
+def test_progress_says_how_many_passes_are_left(table, capsys, monkeypatch):
+    usual, told = sampler.Passes._pass, []
+
+    def slow(self):
+        usual(self)
+        told.append(self.expected())
+        time.sleep(0.25)  # longer than between two looks at the progress
+
+    monkeypatch.setattr(sampler.Passes, "_pass", slow)
+    found = rj.logit(FORMULA, cut(table, 400), offset="o").fit(rng=1, progress=True)
+    before, _, bar = capsys.readouterr().err.partition("\n")
+    nulls = int(found.diagnostics["passes"].item()) - len(told)
+    assert re.fullmatch(
+        rf"About {nulls + 8} passes over 1,500 rows, {nulls} of them made; .* about \d+ s\.", before
+    )
+    assert [made for made, _ in told] == list(range(nulls + 1, nulls + 1 + len(told)))
+    assert all(1 <= left - made <= 7 for made, left in told[:-1])
+    assert told[-1][0] == told[-1][1]
+    assert re.search(rf"passes: {told[1][0]} of about {told[1][1]} .* about [\d:?]+ left", bar)
+    assert f"{told[-1][0]} of about {told[-1][0]} " in bar
 
 
 # ---------------------------------------------------------------------- data that cannot be used
