@@ -479,7 +479,7 @@ def _advance(
 
 
 def _report(chain: int, done: int, runner: Any, signals: Signals | RemoteSignals) -> None:
-    """Record the progress of a chain: iterations, or what it has made of a number of steps that it expects."""
+    """Record the progress of a chain: iterations, or steps of a number that it expects."""
     if hasattr(runner, "expected"):
         signals.forecast(*runner.expected())
     else:

@@ -119,8 +119,8 @@ class _Task:
         draws = 2 * self.options.pairs * min(self.options.integrals, 2**self.space.n_terms)
         seconds = left * reader.seconds + draws * reader.n_rows * regression.evaluation_seconds()
         return (
-            f"About {made + left} passes over {reader.n_rows:,} rows, {made} of them made; the others take about "
-            f"{max(seconds, 1):,.0f} s."
+            f"About {made + left} passes over {reader.n_rows:,} rows, {made} of them made; the others take "
+            f"about {max(seconds, 1):,.0f} s."
         )
 
     def start(self, seed: np.random.SeedSequence, chain: int) -> "Passes":
