@@ -17,6 +17,7 @@ cdef class Chain:
     cdef model_t m
     cdef int n, p, n_kernels, n_classes, n_free, cap
     cdef double t                   # the power of what `tempered` returns
+    cdef double exchange            # weight of an exchange among moves, at most 1; others have 1
     cdef bint adapting              # whether steps are adapted
     cdef int* free_terms
     cdef double* beta
@@ -29,7 +30,8 @@ cdef class Chain:
     cdef int64_t accepted[3]
 
     cdef hold(self, Space space, int n, gamma, beta, precision, mean, weight, prior, steps, double power)
-    cdef int kinds(self, int size, int* kind) noexcept nogil
+    cdef double kinds(self, int size, int* kind) noexcept nogil
+    cdef int kind(self, int size, bitgen_t* rng) noexcept nogil
     cdef double log_choice(self, int size) noexcept nogil
     cdef int pick(self, unsigned char inside, int rank) noexcept nogil
     cdef double flipped(self, int j, int k) noexcept nogil

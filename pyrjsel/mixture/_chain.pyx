@@ -1,8 +1,8 @@
 """One chain of a mixture classifier, whatever its target: subset, kernels, weights, and what is recorded.
 
 A target defines what one sweep does, the logarithm of what a power is taken of, and the densities that are
-recorded. Moves between subsets are the same: an input enters, one leaves, or two are exchanged, each of the
-possible ones as likely as the others.
+recorded, and how often two inputs are exchanged. The other moves between subsets, an input enters or one
+leaves, are equally likely where both are possible.
 """
 
 from libc.math cimport INFINITY, NAN, lgamma, log
@@ -10,7 +10,7 @@ from libc.string cimport memset
 
 import numpy as np
 
-from pyrjsel._core.random cimport bitgen_of
+from pyrjsel._core.random cimport bitgen_of, bitgen_t, random_standard_uniform
 from pyrjsel.model_space._space cimport model_feasible_at, model_flip, model_log_prior
 
 
@@ -39,7 +39,7 @@ cdef class Chain:
         self.beta, self.precision, self.mean = &rates[0], &precisions[0, 0], &means[0, 0]
         self.weight, self.prior, self.steps = &weights[0, 0], &priors[0], &scales[0]
         self.m.gamma, self.m.item_use, self.free_terms = &subset[0], &use[0], &free_terms[0]
-        self.n_free = 0
+        self.n_free, self.exchange = 0, 1.0
         for j in range(p):
             if space.c.free_term[j]:
                 self.free_terms[self.n_free] = j
@@ -48,8 +48,8 @@ cdef class Chain:
 
     # ------------------------------------------------------------------ subsets
 
-    cdef int kinds(self, int size, int* kind) noexcept nogil:
-        """The moves from a subset with so many free inputs, each as likely as the others; their number."""
+    cdef double kinds(self, int size, int* kind) noexcept nogil:
+        """The moves from a subset with so many free inputs, exchanges last; the sum of their weights."""
         cdef int k = 0
         if size < self.cap:
             kind[k] = ADD
@@ -59,8 +59,14 @@ cdef class Chain:
             k += 1
         if 0 < size < self.n_free:
             kind[k] = EXCHANGE
-            k += 1
+            return k + self.exchange
         return k
+
+    cdef int kind(self, int size, bitgen_t* rng) noexcept nogil:
+        """A move drawn by its weight, or -1 where there is none."""
+        cdef int kind[3]
+        cdef double total = self.kinds(size, kind)
+        return kind[<int> (random_standard_uniform(rng) * total)] if total > 0.0 else -1
 
     cdef double log_choice(self, int size) noexcept nogil:
         """The log probability of an addition to a subset of this size over that of its removal."""

@@ -165,12 +165,10 @@ cdef class Jumps(Gibbs):
         return value - self.t * self.null.exchanging(out, into)
 
     cdef void move(self, bitgen_t* rng) noexcept nogil:
-        cdef int kind[3]
-        cdef int size = self.m.n_free, n_kinds = self.kinds(size, kind), move, d, at, out = -1, into = -1
+        cdef int size = self.m.n_free, move = self.kind(size, rng), d, at, out = -1, into = -1
         cdef double value
-        if n_kinds == 0:
+        if move < 0:
             return
-        move = kind[below(n_kinds, rng)]
         if move != ADD:
             out = self.pick(1, below(size, rng))
         if move != REMOVE:

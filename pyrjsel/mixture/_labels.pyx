@@ -14,7 +14,8 @@ Gamma(alpha, beta_i) and beta_i ~ Gamma(g, h_i). A sweep is, in this order,
    by which beta_i is divided: given each other, beta_i and precisions of weak inputs hardly move;
 2. random walks of the logarithms of class weights and of class probabilities. With a_d ~ Gamma(delta, 1), a /
    sum a has a Dirichlet(delta) distribution and is independent of the sum, which is drawn again each time;
-3. moves: an input enters, one leaves, or two are exchanged.
+3. moves: an input enters, one leaves, or two are exchanged. Exchanges, of which few are accepted, are a tenth
+   of them where all three are possible.
 
 Kernels of an input that enters come from the prior, or (conditional proposals) with probability 1/2 from
 conjugate updates of the prior by the rows that each kernel answers for, as far as all inputs but those that
@@ -43,6 +44,8 @@ from pyrjsel.model_space._space cimport Space, model_log_prior, model_refresh
 
 # Weight of the rows in conditional proposals: with less than one, tails are wider than those of the target.
 cdef double TRUST = 0.5
+# Weight of exchanges among moves: of three possible ones a tenth.
+cdef double EXCHANGES = 2.0 / 9.0
 # Acceptance rate that steps are adapted to in burn-in, how fast, and their limits.
 cdef double AIM = 0.35, GAIN = 0.1, SHORTEST = 1e-4, LONGEST = 20.0
 # Least weight, positive so that its logarithm is a number; shares below it have no effect.
@@ -97,6 +100,7 @@ cdef class LabelChain(Chain):
                 and np.all(np.diff(label) >= 0)):
             raise ValueError("the arrays do not fit together")
         self.alpha, self.g, self.concentration = hyper
+        self.exchange = EXCHANGES
         self.conditional = conditional
         cdef int[::1] start = np.searchsorted(label, np.arange(K + 1)).astype(np.intc)
         cdef double[:, ::1] known = np.nan_to_num(z)
@@ -452,12 +456,10 @@ cdef class LabelChain(Chain):
         return change + self.log_choice(size - 1) if into < 0 else change
 
     cdef void move(self, bitgen_t* rng) noexcept nogil:
-        cdef int kind[3]
-        cdef int size = self.m.n_free, n_kinds = self.kinds(size, kind), move, d, at, out = -1, into = -1
+        cdef int size = self.m.n_free, move = self.kind(size, rng), d, at, out = -1, into = -1
         cdef double change, value = 0.0
-        if n_kinds == 0:
+        if move < 0:
             return
-        move = kind[below(n_kinds, rng)]
         if move != ADD:
             out = self.pick(1, below(size, rng))
         if move != REMOVE:

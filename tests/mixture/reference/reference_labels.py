@@ -9,6 +9,7 @@ from scipy.stats import dirichlet, gamma, norm
 
 # As in the compiled loop.
 TRUST, AIM, GAIN = 0.5, 0.35, 0.1
+EXCHANGES = 2 / 9
 LENGTHS = (0.15, 0.6, 2.4)
 
 
@@ -109,11 +110,16 @@ class LabelsTwin:
         possible = (size < most, size > 0, 0 < size < len(self.free))
         return [kind for kind, can in enumerate(possible) if can]
 
+    def shares(self, gamma):
+        """Probabilities of the possible kinds: of all three, exchanges are a tenth."""
+        weight = np.array([EXCHANGES if kind == 2 else 1.0 for kind in self.kinds(gamma)])
+        return weight / weight.sum()
+
     def log_choice(self, gamma, kind):
         """Log probability with which one particular move of a kind is proposed."""
         size = int(gamma[self.free].sum())
         ways = {0: len(self.free) - size, 1: size, 2: size * (len(self.free) - size)}[kind]
-        return -np.log(len(self.kinds(gamma)) * ways)
+        return np.log(self.shares(gamma)[self.kinds(gamma).index(kind)] / ways)
 
     def changed(self, out, into, kernels):
         new = LabelsTwin.__new__(LabelsTwin)
@@ -148,7 +154,7 @@ class LabelsTwin:
         kinds = self.kinds(self.gamma)
         if not kinds:
             return
-        kind = kinds[int(rng.random() * len(kinds))]
+        kind = kinds[int(np.searchsorted(np.cumsum(self.shares(self.gamma)), rng.random(), side="right"))]
         inside, outside = self.free[self.gamma[self.free] == 1], self.free[self.gamma[self.free] == 0]
         out = inside[int(rng.random() * len(inside))] if kind != 0 else -1
         into = outside[int(rng.random() * len(outside))] if kind != 1 else -1
