@@ -80,14 +80,16 @@ def test_same_chain(linear_kit, space, pair):
 
 @pytest.mark.parametrize(
     ("space", "kind"),
-    by_turns(list(SPACES), ["scaled spikes", "unscaled spikes, classical", "unscaled normal", "g"]),
+    by_turns(list(SPACES), ["scaled spikes", "unscaled spikes, classical", "g", "unscaled normal"]),
 )
 def test_same_chain_with_trades(linear_kit, kind, space):
     case, classical = case_of(linear_kit, kind, space, n=9, sigma=SIGMAS["proper"])
-    runner, want = run_both(case, classical, steps=100, swaps=1, trades=2)
+    # Trades under unscaled priors are rarely accepted; the twin's quadrature is slow.
+    steps = 100 if "unscaled spikes" in kind else 40 if kind == "unscaled normal" else 25
+    runner, want = run_both(case, classical, steps=steps, swaps=1, trades=2)
     check(runner, want)
     proposed, accepted = runner.counts()[:, -1]
-    assert proposed == 200
+    assert proposed == 2 * steps
     assert accepted > 0
 
 
