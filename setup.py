@@ -106,6 +106,7 @@ EXTENSIONS = [
     extension("pyrjsel.selection.samplers.reversible_jump._trades", random=True),
     extension("pyrjsel.selection.evidence._variance", random=True),
     extension("pyrjsel.selection.samplers._walk", random=True),
+    extension("pyrjsel.selection.regression._typed", "pyrjsel/selection/regression/typed.c"),
     extension("pyrjsel.selection.regression._weighted"),
 ]
 

@@ -31,9 +31,11 @@ from pyrjsel.design.saved_labels import (
 )
 from pyrjsel.design.stream import Reduced, RowReader, Work
 from pyrjsel.design.terms import Term
+from pyrjsel.design.wide import NARROW, WideMatrix, WideRows, as_wide
 
 __all__ = [
     "HOW",
+    "NARROW",
     "Absent",
     "AbsentArray",
     "AbsentRows",
@@ -50,10 +52,13 @@ __all__ = [
     "RowSource",
     "TableLike",
     "Term",
+    "WideMatrix",
+    "WideRows",
     "Work",
     "absent_rows",
     "as_chunks",
     "as_pandas",
+    "as_wide",
     "frames_again",
     "input_design_from_plain",
     "input_design_to_plain",

@@ -93,7 +93,7 @@ def join_columns(endog: object, exog: object) -> tuple[str, list[str], pd.DataFr
     """
     exog = as_pandas(exog)
     frame = _columns(exog)
-    response, values = _response(endog, frame, isinstance(exog, (pd.DataFrame, pd.Series)))
+    response, values = response_of(endog, frame, isinstance(exog, (pd.DataFrame, pd.Series)))
     if isinstance(values, pd.Series) and not isinstance(exog, (pd.DataFrame, pd.Series)):
         frame.index = values.index
     table = Table(frame)
@@ -162,7 +162,7 @@ def new_table(new: object, names: Iterable[str] | None) -> Table:
     return Table(array_frame(new, list(names), "new"))
 
 
-def _response(endog: object, exog: pd.DataFrame, indexed: bool) -> tuple[str, np.ndarray | pd.Series]:
+def response_of(endog: object, exog: pd.DataFrame, indexed: bool) -> tuple[str, np.ndarray | pd.Series]:
     """Return the name of the response and its values, one per row of `exog`."""
     table = as_pandas(endog)
     if table is not endog and len(table) == len(exog):

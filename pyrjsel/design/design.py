@@ -39,6 +39,7 @@ from pyrjsel.design.safety import Expression, check_functions
 from pyrjsel.design.scan import Plan
 from pyrjsel.design.stream import Reduced, Work, reduce_chunks
 from pyrjsel.design.terms import Term
+from pyrjsel.design.wide import WideLayout, WideMatrix, WideRows, build_wide
 
 Function = Callable[..., object]
 T = TypeVar("T")
@@ -93,7 +94,7 @@ class Design:
     """
 
     formula: str
-    layout: Layout
+    layout: Layout | WideLayout
     left: Response
     functions: Mapping[str, Function]
     extra_columns: Mapping[str, str | None]
@@ -132,7 +133,7 @@ class Design:
         return pd.Series(values, index=index.copy(), name=self.response)
 
     @property
-    def terms(self) -> tuple[Term, ...]:
+    def terms(self) -> Sequence[Term]:
         """The J terms in the order of their columns."""
         return self.layout.terms
 
@@ -345,6 +346,41 @@ class Design:
         left, layout, made = build_arrays(endog, exog, extras, missing, learner(events, classes))
         return cls("", layout, left, {}, _extra_columns(extras)), made
 
+    @classmethod
+    def from_wide(
+        cls, endog: Any, matrix: WideMatrix, *, extras: Mapping[str, Any] | None = None, missing: str = "drop"
+    ) -> tuple["Design", WideRows]:
+        """Make a design with one term for each column of a matrix that stays as it is given.
+
+        Parameters
+        ----------
+        endog : array-like, shape (n,)
+            The response. Its name is that of the Series, or ``"y"``.
+        matrix : WideMatrix
+            The columns, from :func:`as_wide`; they are named x1, x2, ...
+        extras, missing
+            As in :meth:`from_formula`, but arrays only.
+
+        Returns
+        -------
+        design : Design
+            The design; constant columns are no terms.
+        data : WideRows
+            The response, the columns and the extras.
+
+        Raises
+        ------
+        DataError
+            If shapes do not match, or values are missing or infinite.
+
+        Warns
+        -----
+        RankWarning
+            If columns are constant; it counts them.
+        """
+        left, layout, made = build_wide(endog, matrix, extras, missing)
+        return cls("", layout, left, {}, _extra_columns(extras)), made
+
     def transform(self, new: Any, *, extras: Mapping[str, Any] | None = None) -> DesignRows:
         """Compute the columns for new rows.
 
@@ -370,6 +406,10 @@ class Design:
             If a level did not occur in the fit, a column holds another kind of values, or a value is
             infinite.
         """
+        if isinstance(self.layout, WideLayout):
+            X, index = self.layout.rows_of(new)
+            table = Table(pd.DataFrame(index=index))
+            return DesignRows(X, index, compute_extras(self.extra_columns, extras, table))
         table = self._table(new)
         X = compute_rows(self.layout, table, self.functions)
         return DesignRows(X, table.index, compute_extras(self.extra_columns, extras, table))
@@ -429,7 +469,7 @@ class Design:
             if name not in names:
                 raise unknown_name(name, "term", names, "in 'keep'")
         layout = self.layout.restrict([term for term, name in enumerate(names) if name in keep])
-        formula = _written(self.left, layout) if self.formula else ""
+        formula = _written(self.left, layout) if isinstance(layout, Layout) and self.formula else ""
         functions = {name: self.functions[name] for name in _called(self.left, layout)}
         return Design(formula, layout, self.left, functions, self.extra_columns)
 
@@ -442,7 +482,7 @@ class Design:
             "version": VERSION,
             "formula": self.formula,
             "response": response_to_dict(self.left),
-            **layout_to_dict(self.layout),
+            **(self.layout.to_dict() if isinstance(self.layout, WideLayout) else layout_to_dict(self.layout)),
             "functions": list(self.functions),
             "extras": dict(self.extra_columns),
         }
@@ -472,7 +512,7 @@ class Design:
             If a required function is missing.
         """
         own = called_functions(state, functions)
-        layout = layout_from_dict(state, tuple(own))
+        layout = WideLayout.from_dict(state) or layout_from_dict(state, tuple(own))
         left = response_from_dict(take(state, "response", Mapping), tuple(own))
         extras = take(state, "extras", Mapping)
         if not all(type(key) is str and isinstance(item, (str, type(None))) for key, item in extras.items()):
@@ -486,6 +526,7 @@ class Design:
         return _restore, (self.to_dict(), dict(self.functions))
 
     def _table(self, new: Any) -> Table:
+        assert isinstance(self.layout, Layout)
         return new_table(new, None if self.formula else self.layout.variables)
 
 
@@ -493,7 +534,7 @@ def _restore(state: dict[str, Any], functions: dict[str, Function]) -> Design:
     return Design.from_dict(state, functions)
 
 
-def _called(left: Response, layout: Layout) -> list[str]:
+def _called(left: Response, layout: Layout | WideLayout) -> list[str]:
     expressions = [left.expression, *(factor.expression for factor in layout.factors)]
     return list(dict.fromkeys(name for expression in expressions for name in expression.functions))
 

@@ -13,9 +13,10 @@ from pyrjsel.selection.evidence._spike import DensityEvidence, SpikeEvidence
 from pyrjsel.selection.evidence._variance import NormalEvidence, VarianceEvidence
 from pyrjsel.selection.evidence.fixed_scale import VarianceIntegrals, log_marginals
 from pyrjsel.selection.priors._score import GaussianScore
-from pyrjsel.selection.regression._gram import ColumnGram, FullGram
+from pyrjsel.selection.regression._gram import ColumnGram, FullGram, Gram
 from pyrjsel.selection.regression.columns import Directions, independent
 from pyrjsel.selection.regression.gaussian import GaussianRegression
+from pyrjsel.selection.regression.wide import WideColumns
 
 # Number of rows of a Gram matrix that are kept if they are computed on demand.
 FEWEST_KEPT = 64
@@ -39,7 +40,7 @@ def variance_evidence(regression: GaussianRegression) -> VarianceEvidence:
         if regression.held:
             base: FullGram | ColumnGram = FullGram(regression.gram)
         else:
-            assert regression.rooted is not None
+            assert isinstance(regression.rooted, np.ndarray)
             base = ColumnGram(regression.rooted, np.zeros(regression.mean.size), capacity)
         return NormalEvidence(
             base,
@@ -94,24 +95,26 @@ def score_of(regression: GaussianRegression, most: int) -> GaussianScore:
     return regression.prior.score(regression, most)
 
 
-def provider_of(regression: GaussianRegression) -> FullGram | ColumnGram:
+def provider_of(regression: GaussianRegression) -> Gram:
     """Return the rows of X'WX + P for one thread: stored, or computed on demand."""
     if regression.held:
         return FullGram(regression.matrix)
+    if isinstance(regression.rooted, WideColumns):
+        return regression.rooted.gram(regression.prior.precision)
     assert regression.rooted is not None
     capacity = max(FEWEST_KEPT, regression.n // 8)
     return ColumnGram(regression.rooted, regression.prior.precision, capacity)
 
 
 def evidence_of(
-    regression: GaussianRegression, provider: FullGram | ColumnGram | None = None
+    regression: GaussianRegression, provider: Gram | None = None
 ) -> ConjugateEvidence:
     """Return log marginal likelihoods for chains over models, up to ``regression.constant``.
 
     Parameters
     ----------
     regression : GaussianRegression
-    provider : FullGram or ColumnGram, optional
+    provider : Gram, optional
         From :func:`provider_of`; several chains of one thread may share one.
 
     Returns

@@ -10,6 +10,7 @@ from typing import Any, ClassVar, Self
 import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike
+from scipy import sparse
 
 from pyrjsel._called import called, named
 from pyrjsel._errors import DataError, NotAvailableError, RankWarning
@@ -105,6 +106,8 @@ class Selection(OverSpace):
     ) -> None:
         """Initialise a model from arrays."""
         exog = as_pandas(exog)
+        if sparse.issparse(exog):
+            exog = exog.toarray()
         design, data = Design.from_arrays(
             endog,
             exog,

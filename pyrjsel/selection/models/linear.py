@@ -13,7 +13,7 @@ from pyrjsel._errors import NotAvailableError, PyrjselWarning
 from pyrjsel._typing import BoolArray, FloatArray
 from pyrjsel._validate import bad_value, check_choice
 from pyrjsel._warnings import warn
-from pyrjsel.design import Chunks, Design, DesignData, RowSource
+from pyrjsel.design import Chunks, Design, DesignData, RowSource, WideRows, as_wide
 from pyrjsel.distributions import InverseGamma
 from pyrjsel.families import Family, Gaussian, Student
 from pyrjsel.model_space import ModelPrior, check_bounds
@@ -239,6 +239,22 @@ class LinearSelection(Selection):
         check_bounds(model.space)
         return model
 
+    def _from_arrays(
+        self,
+        endog: ArrayLike | pd.Series,
+        exog: Any,
+        choices: Choices,
+        extras: Mapping[str, str | ArrayLike | None],
+        missing: str,
+    ) -> None:
+        matrix = as_wide(exog) if choices.family is None else None
+        if matrix is None:
+            super()._from_arrays(endog, exog, choices, extras, missing)
+            return
+        design, data = Design.from_wide(endog, matrix, extras=extras, missing=missing)
+        self._build(design, data, choices)
+        check_bounds(self.space)
+
     @classmethod
     def _from_chunks(
         cls,
@@ -288,6 +304,11 @@ class LinearSelection(Selection):
         return isinstance(self._family, Student)
 
     def _check_rows(self) -> None:
+        if isinstance(self.data, WideRows):
+            largest = np.append(np.maximum(*map(np.abs, self.data.X.ends())), np.max(np.abs(self.data.y)))
+            check_columns(self.design, largest, self.data.extras)
+            self._family.check(self.data.y, self.data.extras.get("weights"), self.design.response)
+            return
         if not isinstance(self.data, SummedRows):
             super()._check_rows()
             return
@@ -325,15 +346,21 @@ class LinearSelection(Selection):
                 prior,
                 sigma_prior=sigma_prior,
             )
-        return GaussianRegression.build(
-            self.data.X,
-            self.data.y,
-            sizes,
-            prior,
-            sigma_prior=sigma_prior,
-            weights=self.data.extras.get("weights"),
-            offset=self.data.extras.get("offset"),
-        )
+        rows = {
+            "sigma_prior": sigma_prior,
+            "weights": self.data.extras.get("weights"),
+            "offset": self.data.extras.get("offset"),
+        }
+        if isinstance(self.data, WideRows):
+            made = GaussianRegression.of_wide(self.data.X, self.data.y, prior, **rows)
+            if made.prior.in_state:
+                raise NotAvailableError(
+                    f"A matrix of this size, which is used as it is given, supports priors under which coefficients "
+                    f"and sigma^2 are integrated out. Got {self.coef_prior!r}: use a GPrior, a mixture of g-priors "
+                    "or a Normal with variances that scale with sigma^2, or give the matrix as float64."
+                )
+            return made
+        return GaussianRegression.build(self.data.X, self.data.y, sizes, prior, **rows)
 
     def _restricted_choices(self, keep: Collection[str], inside: BoolArray) -> Choices:
         choices = super()._restricted_choices(keep, inside)

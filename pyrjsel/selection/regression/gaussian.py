@@ -13,13 +13,15 @@ from pyrjsel._called import called
 from pyrjsel._errors import DataError
 from pyrjsel._once import kept_property
 from pyrjsel._typing import FloatArray
-from pyrjsel._validate import bad_value
+from pyrjsel._validate import bad_value, counted
+from pyrjsel.design import NARROW, WideMatrix
 from pyrjsel.distributions import InverseGamma
 from pyrjsel.families import Gaussian
 from pyrjsel.selection.priors.base import CoefficientPrior
 from pyrjsel.selection.priors.gaussian import GaussianPrior, Integrals
 from pyrjsel.selection.regression.columns import Directions, TermColumns, dependent_terms, pairs_of
 from pyrjsel.selection.regression.sufficient_statistics import SufficientStatistics
+from pyrjsel.selection.regression.wide import WideColumns
 
 # dgejsv: arbitrary row scales, both sets of vectors, no restriction of the range, no transposition.
 ACCURATE, BOTH, WHOLE, AS_IS = 2, 0, 1, 0
@@ -72,7 +74,7 @@ class Spectrum:
 # Name of the model, for messages.
 # Cross-products of up to this many columns are computed at once; those of more only if there are as many
 # rows, since they would otherwise be larger than the data.
-SMALL_GRAM = 1024
+SMALL_GRAM = NARROW
 # Sums of squares below this proportion of their value before a subtraction are due to rounding.
 ROUNDING = 1e-12
 # Directions of standardised columns with less than this proportion of the largest one are due to rounding.
@@ -103,7 +105,7 @@ class GaussianRegression(TermColumns):
     prior : GaussianPrior
     sigma : ndarray (2, J + 1)
         a and b of ``sigma^2 ~ IG(a, b)`` by number of terms in the model; zeros for 1 / sigma^2.
-    rooted : ndarray (D, n) or None
+    rooted : ndarray (D, n), WideColumns or None
         Standardised columns times square roots of the weights; None if only sums are known.
     y, offset : ndarray (n,) or None
     weights : ndarray (n,) or None
@@ -125,7 +127,7 @@ class GaussianRegression(TermColumns):
     cross: FloatArray
     prior: GaussianPrior
     sigma: FloatArray
-    rooted: FloatArray | None = None
+    rooted: FloatArray | WideColumns | None = None
     y: FloatArray | None = None
     offset: FloatArray | None = None
     weights: FloatArray | None = None
@@ -155,11 +157,9 @@ class GaussianRegression(TermColumns):
         """
         n, size = x.shape
         w = np.ones(n) if weights is None else weights
-        used = w > 0
         total = float(w.sum())
         target = y if offset is None else y - offset
-        centre = float(w @ target / total)
-        left = target - centre
+        left = target - float(w @ target / total)
         mean = w @ x / total
         rooted = np.empty((size, n))
         np.subtract(x.T, mean[:, None], out=rooted)
@@ -173,10 +173,71 @@ class GaussianRegression(TermColumns):
         cross = rooted @ (w * left)
         if weights is not None:
             rooted *= np.sqrt(w)
+        return cls._of_columns(rooted, mean, scale, cross, sizes, coef_prior, sigma_prior, y, weights, offset)
+
+    @classmethod
+    def of_wide(
+        cls,
+        matrix: WideMatrix,
+        y: FloatArray,
+        coef_prior: CoefficientPrior,
+        *,
+        sigma_prior: InverseGamma | None = None,
+        weights: FloatArray | None = None,
+        offset: FloatArray | None = None,
+    ) -> "GaussianRegression":
+        """Make a problem with a term for each column of a matrix (n, D) that stays as it is given.
+
+        Raises
+        ------
+        DataError, ParameterError
+            As for :meth:`build`; also if weights are 0, or columns vary in rows of negligible weight alone.
+        """
+        w = np.ones(y.size) if weights is None else weights
+        if not np.all(w > 0):
+            raise DataError(
+                f"The 'weights' of {called()} must be positive for a matrix of this size, which is used as it is "
+                f"given: leave the {counted(int(np.sum(w == 0)), 'row')} of weight 0 out of all parameters."
+            )
+        columns = WideColumns.of(matrix, w)
+        low, high = matrix.ends()
+        lost = int(np.sum(columns.scale <= 1e-13 * np.maximum(np.abs(low), np.abs(high))))
+        if lost:
+            raise DataError(
+                f"{counted(lost, 'column')} of {called()} vary in rows of negligible weight alone. Leave these "
+                "columns, or these rows, out."
+            )
+        target = y if offset is None else y - offset
+        cross = columns.products(w * (target - float(w @ target / w.sum())))
+        sizes = [1] * columns.mean.size
+        return cls._of_columns(
+            columns, columns.mean, columns.scale, cross, sizes, coef_prior, sigma_prior, y, weights, offset
+        )
+
+    @classmethod
+    def _of_columns(
+        cls,
+        rooted: FloatArray | WideColumns,
+        mean: FloatArray,
+        scale: FloatArray,
+        cross: FloatArray,
+        sizes: list[int],
+        coef_prior: CoefficientPrior,
+        sigma_prior: InverseGamma | None,
+        y: FloatArray,
+        weights: FloatArray | None,
+        offset: FloatArray | None,
+    ) -> "GaussianRegression":
+        """Make a problem from standardised columns and their products with the response."""
+        w = np.ones(y.size) if weights is None else weights
+        used, total = w > 0, float(w.sum())
+        target = y if offset is None else y - offset
+        centre = float(w @ target / total)
+        left = target - centre
         rows = int(used.sum())
         square = float(w @ left**2)
         if square <= (1e-14 * np.max(np.abs(target), initial=0.0)) ** 2 * total:
-            square, cross = 0.0, np.zeros(size)
+            square, cross = 0.0, np.zeros(mean.size)
         made = cls(
             mean,
             scale,
@@ -191,7 +252,7 @@ class GaussianRegression(TermColumns):
             _sigma(sigma_prior, len(sizes), coef_prior),
             rooted,
             y,
-            np.zeros(n) if offset is None else offset,
+            np.zeros(y.size) if offset is None else offset,
             None if weights is None or np.all(weights == 1) else weights,
         )
         made._check()
@@ -326,7 +387,7 @@ class GaussianRegression(TermColumns):
         """X'WX of the standardised columns, (D, D)."""
         if self.products is not None:
             return self.products
-        assert self.rooted is not None
+        assert isinstance(self.rooted, np.ndarray)
         return self.rooted @ self.rooted.T
 
     @kept_property
@@ -387,7 +448,7 @@ class GaussianRegression(TermColumns):
             return root, image, max(self.square - float(image @ image), 0.0)
         # More columns than rows: directions of the rows.
         rooted, y, offset = self.rooted, self.y, self.offset
-        assert rooted is not None
+        assert isinstance(rooted, np.ndarray)
         assert y is not None
         assert offset is not None
         response = np.zeros(y.size) if self.square == 0 else y - offset - self.centre

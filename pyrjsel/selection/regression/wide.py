@@ -1,0 +1,116 @@
+"""Standardised columns of a matrix that stays as it is given."""
+
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from pyrjsel._once import kept_property
+from pyrjsel._typing import FloatArray
+from pyrjsel.design import WideMatrix
+from pyrjsel.selection.regression._typed import RowStore, TypedColumns, TypedGram
+
+# Memory for rows of cross-products, and for columns in float64, as parts of that of the matrix; least number of
+# rows.
+ROWS, COLUMNS, FEWEST = 8, 16, 24
+
+
+@dataclass(frozen=True, eq=False)
+class WideColumns:
+    """Columns of a matrix, which are centred and scaled when they are used.
+
+    Used like an array (D, n) of standardised columns times square roots of the weights. Rows of their
+    cross-products take one pass over the matrix each; those used last are kept, for all threads together.
+
+    Attributes
+    ----------
+    matrix : WideMatrix
+    mean, scale : ndarray (D,)
+        Means and standard deviations of the columns.
+    total : float
+        Sum of the weights.
+    weights : ndarray (n,) or None
+        Weights, all positive; None if all are one.
+    """
+
+    matrix: WideMatrix
+    mean: FloatArray
+    scale: FloatArray
+    total: float
+    weights: FloatArray | None
+    # Columns used last.
+    _taken: dict[int, FloatArray] = field(default_factory=dict, repr=False)
+
+    @classmethod
+    def of(cls, matrix: WideMatrix, weights: FloatArray) -> "WideColumns":
+        """Return the columns with their weighted means and standard deviations."""
+        n, size = matrix.shape
+        total = float(weights.sum())
+        mean, scale = np.empty(size), np.empty(size)
+        for part, x in matrix.blocks():
+            mean[part] = weights @ x / total
+            scale[part] = np.sqrt(weights @ (x - mean[part]) ** 2 / total)
+        return cls(matrix, mean, scale, total, None if np.all(weights == 1) else weights)
+
+    @kept_property
+    def compiled(self) -> TypedColumns:
+        """The compiled passes."""
+        matrix, mean = self.matrix, np.zeros(self.matrix.n_columns)
+        mean[matrix.kept] = self.mean
+        return TypedColumns(
+            matrix.values,
+            mean,
+            self.scale,
+            matrix.kept,
+            matrix.n,
+            weight=self.weights,
+            rows=matrix.rows,
+            first=matrix.first,
+        )
+
+    @kept_property
+    def store(self) -> RowStore:
+        """The rows of cross-products used last."""
+        size = self.mean.size
+        return RowStore(size, max(FEWEST, self.matrix.nbytes // (ROWS * 8 * size)))
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """Numbers D of columns and n of rows."""
+        return self.mean.size, self.matrix.n
+
+    def __getitem__(self, columns: Any) -> FloatArray:
+        """Return some columns, (d, n)."""
+        which = np.arange(self.mean.size)[columns]
+        taken, out = self._taken, np.empty((which.size, self.matrix.n))
+        lacking = []
+        for place, column in enumerate(which.tolist()):
+            known = taken.get(column)
+            if known is None:
+                lacking.append(place)
+            else:
+                out[place] = known
+        if lacking:
+            found = self.compiled.take(which[lacking])
+            if self.weights is not None:
+                found *= np.sqrt(self.weights)
+            out[lacking] = found
+            if 8 * self.matrix.n * (len(taken) + len(found)) > self.matrix.nbytes // COLUMNS:
+                taken.clear()
+            if 8 * found.size <= self.matrix.nbytes // COLUMNS:
+                taken.update(zip(which[lacking].tolist(), found, strict=True))
+        return out
+
+    def products(self, v: FloatArray) -> FloatArray:
+        """Return the products (D,) of the standardised columns and a vector (n,), without weights."""
+        return self.compiled.products(v)
+
+    def gram(self, extra: FloatArray) -> TypedGram:
+        """Return the rows of X'WX + diag(`extra`) for one thread."""
+        return TypedGram(self.compiled, np.ascontiguousarray(extra), self.total, self.store)
+
+    def __getstate__(self) -> dict[str, Any]:
+        state = self.__dict__.copy()
+        for name in ("compiled", "store"):
+            state.pop(name, None)
+        return {**state, "_taken": {}}
