@@ -339,7 +339,7 @@ class ModelSpace:
             Names, in the order of the space's terms.
         """
         model = self._one(gamma, "terms_of")
-        return tuple(name for name, inside in zip(self.names, model, strict=True) if inside)
+        return tuple([self.names[term] for term in np.flatnonzero(model).tolist()])
 
     # --- reference implementations of the compiled loops -------------------------------------------
 

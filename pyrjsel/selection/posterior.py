@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 import pandas as pd
+from numpy.typing import NDArray
 from scipy import sparse
 
 from pyrjsel._typing import BoolArray, ByteArray, FloatArray, IntArray
@@ -22,6 +23,62 @@ VISITS, SEARCH, FLIP, NOTHING = range(4)
 HOW = ("visits", "search", "flip", "nothing")
 
 
+# Numbers of terms up to which files have a model for each of them.
+WHOLE = 2**12
+
+
+@dataclass(frozen=True, eq=False)
+class TermModels:
+    """A model for each of J terms: one of a few models, perhaps with the term flipped.
+
+    Attributes
+    ----------
+    bases : PackedModels (m, J)
+        The models.
+    row : int32 array (J,)
+        Row of the model of each term; -1 for none, which reads as zeros.
+    flipped : bool array (J,)
+        Whether the term is flipped in it.
+    """
+
+    bases: PackedModels
+    row: NDArray[np.int32]
+    flipped: BoolArray
+
+    def __len__(self) -> int:
+        return self.row.size
+
+    def __getitem__(self, which: Any) -> ByteArray:
+        """Return the models of some terms, (k, J), or of one, (J,)."""
+        terms = np.arange(len(self))[which]
+        each = np.atleast_1d(terms)
+        gamma = np.zeros((each.size, len(self)), dtype=np.uint8)
+        known = np.flatnonzero(self.row[each] >= 0)
+        gamma[known] = self.bases[self.row[each[known]]]
+        gamma[known, each[known]] ^= self.flipped[each[known]]
+        return gamma[0] if np.ndim(terms) == 0 else gamma
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray:
+        return self[:] if dtype is None else self[:].astype(dtype, copy=False)
+
+    def blocks(self) -> Iterator[ByteArray]:
+        """Yield the models that exist, some at a time."""
+        step = max(1, 2**22 // max(1, len(self)))
+        known = np.flatnonzero(self.row >= 0)
+        for at in range(0, known.size, step):
+            yield self[known[at : at + step]]
+
+    def named(self, names: Sequence[str]) -> list[tuple[str, ...]]:
+        """Return the names of the terms of each model."""
+        bases = [np.flatnonzero(base) for base in self.bases]
+        found: list[tuple[str, ...]] = []
+        for term, (row, flipped) in enumerate(zip(self.row.tolist(), self.flipped.tolist(), strict=True)):
+            inside = bases[row] if row >= 0 else np.empty(0, dtype=np.intp)
+            inside = np.setxor1d(inside, term) if flipped else inside
+            found.append(tuple([names[other] for other in inside.tolist()]))
+        return found
+
+
 @dataclass(frozen=True)
 class Audit:
     """Models found by a search that no chain has visited.
@@ -31,8 +88,8 @@ class Audit:
     without : bool array (J,)
         Terms in all draws, for which the best model without the term is searched; otherwise that with the
         term.
-    models : PackedModels (J, J)
-        The best model by term; zeros if there is none.
+    models : TermModels (J, J)
+        The best model by term.
     log_odds : float array (J,)
         Log posterior odds against the best visited model; NaN without a model.
     how : uint8 array (J,)
@@ -46,7 +103,7 @@ class Audit:
     """
 
     without: BoolArray
-    models: PackedModels
+    models: TermModels
     log_odds: FloatArray
     how: ByteArray
     missed: ByteArray
@@ -65,12 +122,11 @@ class Audit:
 
     def table(self, space: ModelSpace) -> pd.DataFrame:
         """Return the table of results."""
-        rows = self.models[:]
         return pd.DataFrame(
             {
                 "visited": self.visited,
                 "question": np.where(self.without, "without", "with"),
-                "model": pd.Series([space.terms_of(row) for row in rows], dtype=object).to_numpy(),
+                "model": pd.Series(self.models.named(space.names), dtype=object).to_numpy(),
                 "log_odds": self.log_odds,
                 "found_by": [HOW[code] for code in self.how],
             },
@@ -104,9 +160,11 @@ class Audit:
 
     def to_plain(self) -> Plain:
         """Return the audit as plain data."""
+        models, few = self.models, len(self.models) <= WHOLE
         return {
             "without": self.without,
-            "words": self.models.words,
+            "words": pack(models[:]) if few else models.bases.words,
+            **({} if few else {"row": models.row}),
             "log_odds": self.log_odds,
             "how": self.how,
             "missed": self.missed,
@@ -124,8 +182,6 @@ class Audit:
             If it does not match the space.
         """
         n_terms = space.n_terms
-        words = content.array("words", np.uint64, (n_terms, pack(np.zeros((1, n_terms), np.uint8)).shape[1]))
-        models = PackedModels(words, n_terms)
         how = content.array("how", np.uint8, (n_terms,))
         log_odds = content.array("log_odds", float, (n_terms,))
         missed = content.array("missed", np.uint8, (None, n_terms))
@@ -134,8 +190,19 @@ class Audit:
             raise content.wrong("how", f"codes below {len(HOW)}")
         if not np.array_equal(np.isfinite(log_odds), how != NOTHING):
             raise content.wrong("log_odds", "a number for each model")
-        known = models[how != NOTHING]
-        if not np.array_equal(pack(models[:]), words) or (len(known) and not space.feasible(known).all()):
+        # Without "row" there is a model for each term.
+        apart = "row" not in content
+        wide = pack(np.zeros((1, n_terms), np.uint8)).shape[1]
+        words = content.array("words", np.uint64, (n_terms if apart else None, wide))
+        row = np.arange(n_terms, dtype=np.int32) if apart else content.array("row", np.int32, (n_terms,))
+        row[apart & (how == NOTHING)] = -1
+        bases = PackedModels(words, n_terms)
+        models = TermModels(bases, row, (how == FLIP) & (not apart))
+        if not np.array_equal(row >= 0, how != NOTHING) or (row >= len(bases)).any():
+            raise content.wrong("row", f"rows of {len(bases)} models")
+        if not np.array_equal(np.concatenate([pack(block) for block in bases.blocks()] or [words]), words):
+            raise content.wrong("words", "models of the space")
+        if not all(space.feasible(block).all() for block in (models if apart or space.constrained else bases).blocks()):
             raise content.wrong("words", "models of the space")
         if (missed > 1).any() or (len(missed) and not space.feasible(missed).all()):
             raise content.wrong("missed", "models of the space")

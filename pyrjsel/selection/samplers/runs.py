@@ -16,6 +16,7 @@ import time
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from pyrjsel._errors import ConvergenceWarning, DataError
 from pyrjsel._typing import BoolArray, ByteArray, FloatArray, IntArray, WordArray
@@ -23,7 +24,7 @@ from pyrjsel._warnings import warn
 from pyrjsel.model_space import ModelSpace, PackedModels, Space, pack, unpack
 from pyrjsel.runtime import FitSettings
 from pyrjsel.selection.evidence.laplace import MarginalLikelihood
-from pyrjsel.selection.posterior import FLIP, NOTHING, SEARCH, VISITS, Audit, Posterior
+from pyrjsel.selection.posterior import FLIP, NOTHING, SEARCH, VISITS, Audit, Posterior, TermModels
 from pyrjsel.selection.protocols import SelectionModel, SingleModel
 from pyrjsel.selection.samplers.base import Sampler
 from pyrjsel.selection.samplers.mode_search.search import (
@@ -67,12 +68,13 @@ def audit_of(model: SelectionModel, posterior: Posterior) -> Audit:
     ever = _together(np.bitwise_or.reduce(packed.words, axis=0), space)
     always = _together(np.bitwise_and.reduce(packed.words, axis=0), space) & free
     asked = np.flatnonzero((~ever | always) & free)
-    words, log_odds, how = _visited_models(packed, order, odds, ever)
+    row, log_odds, how = _visited_models(packed, order, odds, ever)
+    searched: list[WordArray] = []
     missed: list[tuple[float, int, ByteArray]] = []
     if asked.size:
         draws = posterior.draws
         assert draws is not None
-        words[asked], log_odds[asked], how[asked] = 0, np.nan, NOTHING
+        row[asked], log_odds[asked], how[asked] = -1, np.nan, NOTHING
         variance = None if draws.variance is None else float(np.mean(draws.variance))
         evidence, exact = evidence_at(model.regression, best, variance)
         explorer = Explorer(evidence, space, Space(space), steps(space.n_terms, draws.model.size))
@@ -80,20 +82,23 @@ def audit_of(model: SelectionModel, posterior: Posterior) -> Audit:
         found = [item for item in explorer.explore(best, asked) if np.isfinite(item.log_mass)]
         values = {item.term: item.log_mass - base for item in found}
         values.update(_better(found, values, best, space, single, exact))
-        start = pack(best)[0]
         for item in found:
             if np.isfinite(values[item.term]):
                 how[item.term] = SEARCH if item.searched else FLIP
                 log_odds[item.term] = values[item.term]
-                words[item.term] = start if item.gamma is None else pack(item.gamma)[0]
+                row[item.term] = order[0]
                 if item.gamma is None:
-                    words[item.term, item.term // 64] ^= np.uint64(1) << np.uint64(item.term % 64)
-                elif _matters(item, values[item.term], posterior, order[0], draws.model.size):
+                    continue
+                row[item.term] = len(packed) + len(searched)
+                searched.append(pack(item.gamma))
+                if _matters(item, values[item.term], posterior, order[0], draws.model.size):
                     missed.append((values[item.term], item.term, item.gamma))
     missed.sort(key=lambda each: (-each[0], each[1]))
+    used, row[row >= 0] = np.unique(row[row >= 0], return_inverse=True)
+    words = np.concatenate([packed.words[used[used < len(packed)]], *searched])
     return Audit(
         always,
-        PackedModels(words, space.n_terms),
+        TermModels(PackedModels(words, space.n_terms), row, how == FLIP),
         log_odds,
         how,
         np.array([each[2] for each in missed], dtype=np.uint8).reshape(len(missed), space.n_terms),
@@ -141,19 +146,19 @@ def _visited_odds(
 
 def _visited_models(
     packed: PackedModels, order: IntArray, odds: FloatArray, ever: BoolArray
-) -> tuple[WordArray, FloatArray, ByteArray]:
-    """Return the best visited model with each term, packed, its log odds, and how it was found."""
-    words = np.zeros((packed.n_terms, packed.words.shape[1]), dtype=np.uint64)
+) -> tuple[NDArray[np.int32], FloatArray, ByteArray]:
+    """Return the row of the best visited model with each term, its log odds, and how it was found."""
+    row = np.full(packed.n_terms, -1, dtype=np.int32)
     log_odds, left = np.full(packed.n_terms, np.nan), ever.copy()
     step = max(1, BLOCK // max(1, packed.n_terms))
     for at in range(0, order.size, step):
         models = packed[order[at : at + step]]
         terms = np.flatnonzero(left & models.any(axis=0))
         rows = order[at + models.argmax(axis=0)[terms]]
-        words[terms], log_odds[terms], left[terms] = packed.words[rows], odds[rows], False
+        row[terms], log_odds[terms], left[terms] = rows, odds[rows], False
         if not left.any():
             break
-    return words, log_odds, np.where(ever, VISITS, NOTHING).astype(np.uint8)
+    return row, log_odds, np.where(ever, VISITS, NOTHING).astype(np.uint8)
 
 
 def _better(
