@@ -39,7 +39,7 @@ from pyrjsel.design.safety import Expression, check_functions
 from pyrjsel.design.scan import Plan
 from pyrjsel.design.stream import Reduced, Work, reduce_chunks
 from pyrjsel.design.terms import Term
-from pyrjsel.design.wide import WideLayout, WideMatrix, WideRows, build_wide
+from pyrjsel.design.wide import WideLayout, WideMatrix, WideRows, build_wide, is_narrow
 
 Function = Callable[..., object]
 T = TypeVar("T")
@@ -141,6 +141,17 @@ class Design:
     def column_names(self) -> tuple[str, ...]:
         """Names of the D columns, without the intercept."""
         return self.layout.column_names
+
+    @property
+    def wide(self) -> bool:
+        """Whether there are so many columns that rows are used without being converted to float64."""
+        return isinstance(self.layout, WideLayout) and not is_narrow(len(self.column_names), 0)
+
+    @property
+    def variables(self) -> tuple[str, ...]:
+        """Names of the columns of the data that the terms use."""
+        layout = self.layout
+        return layout.column_names if isinstance(layout, WideLayout) else tuple(layout.variables)
 
     def __repr__(self) -> str:
         formula = self.formula or "from arrays"

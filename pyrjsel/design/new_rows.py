@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -28,7 +29,7 @@ class DesignRows:
 
     Attributes
     ----------
-    X : ndarray, shape (n, D)
+    X : ndarray, shape (n, D), or WideMatrix
         float64 in Fortran order, without an intercept; a row with a missing input is NaN throughout.
     index : Index
         Labels of the n rows, in the order of the new data.
@@ -37,7 +38,7 @@ class DesignRows:
         given.
     """
 
-    X: FloatArray
+    X: Any
     index: pd.Index
     extras: dict[str, FloatArray | None]
 

@@ -3,6 +3,7 @@
 Missing training data can be recomputed from the original data by the saved design.
 """
 
+import warnings
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, NoReturn, TypeVar
@@ -11,14 +12,15 @@ import numpy as np
 import pandas as pd
 
 from pyrjsel._called import called
-from pyrjsel._errors import DataError, NotAvailableError
+from pyrjsel._errors import DataError, NotAvailableError, RankWarning
 from pyrjsel._typing import IntArray
-from pyrjsel._validate import unmasked
+from pyrjsel._validate import listed, show, unmasked
 from pyrjsel.design.arrays import array_frame
 from pyrjsel.design.build import DesignData
 from pyrjsel.design.design import Design
 from pyrjsel.design.frame import as_frame
 from pyrjsel.design.labels import LabelDesign
+from pyrjsel.design.wide import WideLayout, WideMatrix, WideRows, as_wide
 from pyrjsel.storage import Content, Plain, digest, labels_from_plain, labels_to_plain
 
 Rows = TypeVar("Rows")
@@ -85,14 +87,18 @@ class AbsentRows(Absent):
     summed: bool = False
 
 
-def _values(data: DesignData) -> dict[str, Plain]:
-    """Return the values that identify rows: response, columns, weights and offset to the bit."""
-    return {"y": data.y, "X": data.X, "extras": data.extras}
+def row_values(data: DesignData | WideRows) -> dict[str, Plain]:
+    """Return the values that identify rows: response, columns, weights and offset to the bit.
+
+    A matrix that stays as it is given is represented by a digest.
+    """
+    columns = data.X.digest() if isinstance(data, WideRows) else data.X
+    return {"y": data.y, "X": columns, "extras": data.extras}
 
 
-def rows_to_plain(data: DesignData | AbsentRows, with_rows: bool) -> Plain:
+def rows_to_plain(data: DesignData | WideRows | AbsentRows, with_rows: bool) -> Plain:
     """Return rows as plain data; see :func:`written_rows`."""
-    return written_rows(data, with_rows, _values)
+    return written_rows(data, with_rows, row_values)
 
 
 def sums_to_plain(data: Any, with_rows: bool, known: str) -> Plain:
@@ -122,6 +128,8 @@ def written_rows(data: Any, with_rows: bool, values: Callable[[Any], dict[str, P
         return facts_to_plain(data, data.n, None, data.digest, data.summed)
     held = values(data)
     rows: Plain = {**held, "index": labels_to_plain(data.index)} if with_rows else None
+    if with_rows and isinstance(data, WideRows):
+        rows = {**held, "index": labels_to_plain(data.index), "X": data.X.to_plain()}
     return facts_to_plain(data, len(data.y), rows, digest(held))
 
 
@@ -167,17 +175,19 @@ def read_rows(
     return rows
 
 
-def rows_from_plain(content: Content, design: Design, given: Any) -> DesignData | AbsentRows:
+def rows_from_plain(content: Content, design: Design, given: Any) -> DesignData | WideRows | AbsentRows:
     """Return the rows of a design; see :func:`read_rows`."""
 
-    def saved(held: Content, known: AbsentRows) -> DesignData:
+    def saved(held: Content, known: AbsentRows) -> DesignData | WideRows:
         return _saved(held, design, known)
 
-    def again(given: Any, known: AbsentRows) -> DesignData:
+    def again(given: Any, known: AbsentRows) -> DesignData | WideRows:
+        if design.wide:
+            return _wide_again(design, given)
         found = rows_again(design, given, places(known), known.n_rows)
         return replace(found, n_rows=known.n_rows, missing=known.missing, n_dropped=known.n_dropped)
 
-    return read_rows(content, given, saved, again, _values)
+    return read_rows(content, given, saved, again, row_values)
 
 
 def other_rows() -> DataError:
@@ -213,11 +223,40 @@ def places(known: AbsentRows) -> IntArray:
     return np.arange(known.n, dtype=np.int64) if known.positions is None else known.positions
 
 
-def _saved(content: Content, design: Design, known: AbsentRows) -> DesignData:
+def _wide_again(design: Design, given: Any) -> WideRows:
+    """Return the rows of a design of many columns from the response and the matrix of the fit."""
+    if design.extra_columns:
+        raise DataError(
+            f"The fit had arrays as {listed(list(design.extra_columns))}, which the 'data' of {called()} do "
+            "not have. Save the results with the training data: save(path, data=True)."
+        )
+    matrix = as_wide(given[1]) if isinstance(given, tuple) and len(given) == 2 else None
+    if matrix is None:
+        raise DataError(
+            f"The 'data' of {called()} must be a pair (endog, exog) with the matrix of the fit in its own "
+            f"type. Got {show(given)} instead."
+        )
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", RankWarning)  # it was issued by the fit
+        return Design.from_wide(given[0], matrix)[1]
+
+
+def _saved(content: Content, design: Design, known: AbsentRows) -> DesignData | WideRows:
     n, extras = known.n, content.part("extras")
     names = [name for name, _ in extras.items()]
     if sorted(names) != sorted(design.extra_columns):
         raise content.wrong("extras", "those of the design")
+    if isinstance(design.layout, WideLayout) and design.wide:
+        layout = design.layout
+        return WideRows(
+            content.array("y", float, (n,), finite=True),
+            WideMatrix.from_plain(content.part("X"), n, layout.kept, layout.size),
+            {name: extras.array(name, float, (n,), finite=True) for name in names},
+            labels_from_plain(content.part("index"), n),
+            places(known),
+            known.n_rows,
+            known.missing,
+        )
     X = content.array("X", float, (n, len(design.column_names)), finite=True)
     return DesignData(
         content.array("y", float, (n,), finite=True),
@@ -271,7 +310,7 @@ def frames_again(
     if isinstance(exog, (pd.DataFrame, Mapping)):
         frame = as_frame(exog)
     else:
-        names = design.names if isinstance(design, LabelDesign) else list(design.layout.variables)
+        names = design.names if isinstance(design, LabelDesign) else list(design.variables)
         frame = array_frame(exog, list(names), "exog")
     response = np.asarray(unmasked(endog), dtype=object if isinstance(design, LabelDesign) else None)
     response = response[:, 0] if response.ndim == 2 and response.shape[1] == 1 else response

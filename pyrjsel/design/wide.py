@@ -1,7 +1,7 @@
 """Designs of many columns that stay in the type and the place in which they are given.
 
-A matrix of small numbers, a memory map or scipy's compressed sparse columns with more columns than rows is not
-converted: columns become float64 a few at a time.
+A matrix of small numbers, a memory map or scipy's compressed sparse columns with more columns than rows is
+not converted: columns become float64 a few at a time.
 """
 
 import hashlib
@@ -20,6 +20,7 @@ from pyrjsel._validate import check_choice, counted, listed
 from pyrjsel._warnings import warn
 from pyrjsel.design.arrays import response_of
 from pyrjsel.design.build import (
+    DesignData,
     Learner,
     Response,
     check_finite,
@@ -39,8 +40,8 @@ SMALL = ("bool", "int8", "uint8", "int16", "int32", "float32")
 TYPES = (*SMALL, "float64")
 # Numbers that are converted to float64 at a time.
 NUMBERS = 2**20
-# Columns vary by rounding alone if their range is below this proportion of their largest value, times the square
-# root of twice the number of rows: their standard deviation may then be below this proportion.
+# Columns vary by rounding alone if their range is below this proportion of their largest value, times the
+# square root of twice the number of rows: their standard deviation may then be below this proportion.
 ROUNDING = 1e-13
 
 
@@ -152,7 +153,10 @@ class WideMatrix:
         values = content.array("values", known.dtype, (None,) if "first" in content else (n, size))
         if "first" not in content:
             return cls(values, n, kept)
-        first, rows = content.array("first", np.int64, (size + 1,)), content.array("rows", np.int32, values.shape)
+        first, rows = (
+            content.array("first", np.int64, (size + 1,)),
+            content.array("rows", np.int32, values.shape),
+        )
         if first[0] != 0 or first[-1] != values.size or (np.diff(first) < 0).any():
             raise content.wrong("first", f"from 0 to {values.size}, rising")
         if rows.size and not 0 <= rows.min() <= rows.max() < n:
@@ -168,7 +172,7 @@ def as_wide(exog: object, what: str = "exog") -> WideMatrix | None:
     DataError
         If sparse columns or a memory map are of another format or type.
     """
-    if sparse.issparse(exog):
+    if isinstance(exog, sparse.sparray | sparse.spmatrix):
         return None if is_narrow(exog.shape[1], exog.shape[0]) else _sparse(exog, what)
     if not isinstance(exog, np.ndarray) or isinstance(exog, np.ma.MaskedArray) or exog.ndim != 2:
         return None
@@ -182,8 +186,9 @@ def as_wide(exog: object, what: str = "exog") -> WideMatrix | None:
 def _check_type(dtype: np.dtype[Any], what: str) -> None:
     if dtype.name not in TYPES or not dtype.isnative:
         raise DataError(
-            f"The {what!r} of {called()} must have values of type {', '.join(TYPES)} in the byte order of this "
-            f"machine, if it has more columns than rows and is a memory map or sparse. Got {dtype} instead."
+            f"The {what!r} of {called()} must have values of type {', '.join(TYPES)} in the byte order of "
+            f"this machine, if it has more columns than rows and is a memory map or sparse. Got {dtype} "
+            "instead."
         )
 
 
@@ -276,8 +281,15 @@ class WideLayout:
         if not isinstance(known, Mapping):
             return None
         size, kept = known.get("size"), known.get("kept")
-        if type(size) is not int or not isinstance(kept, np.ndarray) or kept.dtype != np.int64 or kept.ndim != 1:
-            raise DataError(f"The saved design given to {called()} cannot be read: its columns are not listed.")
+        if (
+            type(size) is not int
+            or not isinstance(kept, np.ndarray)
+            or kept.dtype != np.int64
+            or kept.ndim != 1
+        ):
+            raise DataError(
+                f"The saved design given to {called()} cannot be read: its columns are not listed."
+            )
         if kept.size and (kept[0] < 0 or kept[-1] >= size or (np.diff(kept) <= 0).any()):
             raise DataError(f"The saved design given to {called()} cannot be read: its columns do not rise.")
         return cls.of(size, kept)
@@ -311,8 +323,8 @@ class WideLayout:
 
     def _other_shape(self, shape: tuple[int, ...]) -> DataError:
         return DataError(
-            f"The 'new' of {called()} must be a matrix of {self.size} columns, as in the fit. Got shape {shape} "
-            "instead."
+            f"The 'new' of {called()} must be a matrix of {self.size} columns, as in the fit. Got shape "
+            f"{shape} instead."
         )
 
 
@@ -348,6 +360,14 @@ class WideRows:
         """Number of rows."""
         return int(self.y.size)
 
+    def restrict(self, inside: BoolArray) -> "WideRows | DesignData":
+        """Return the same rows with the columns `inside` (D,)."""
+        X, rest = (
+            self.X.restrict(inside),
+            (self.extras, self.index, self.positions, self.n_rows, self.missing),
+        )
+        return WideRows(self.y, X, *rest) if isinstance(X, WideMatrix) else DesignData(self.y, X, *rest, 0)
+
 
 def build_wide(
     endog: object, matrix: WideMatrix, extras: object, missing: str, learn: Learner = learn_response
@@ -372,8 +392,8 @@ def build_wide(
     if len(rows.missing):
         lacking = ", ".join(f"{key}: {count}" for key, count in rows.missing.items())
         raise DataError(
-            f"The data of {called()} have missing values ({lacking}), and a matrix of this size is used as it is "
-            "given: leave these rows out of all parameters, or fill them in."
+            f"The data of {called()} have missing values ({lacking}), and a matrix of this size is used as "
+            "it is given: leave these rows out of all parameters, or fill them in."
         )
     check_finite((*rows.columns.values(), *rows.extras.values()))
     response, y = learn(column_expression(name), rows.columns, matrix.n, {})
@@ -381,7 +401,8 @@ def build_wide(
     layout = WideLayout.of(size, matrix.kept)
     if name in layout.column_names:
         raise DataError(
-            f"The 'exog' of {called()} has a column {name!r}, which is also the name of the response. Rename endog."
+            f"The 'exog' of {called()} has a column {name!r}, which is also the name of the response. "
+            "Rename endog."
         )
     made = WideRows(
         y,
@@ -403,7 +424,8 @@ def _varying(matrix: WideMatrix) -> WideMatrix:
         names = [f"x{number + 1}" for number in odd[:9].tolist()] + [""] * max(0, odd.size - 9)
         raise DataError(
             f"The 'exog' of {called()} has missing or infinite values in {counted(odd.size, 'column')}: "
-            f"{listed(names)}. A matrix of this size is used as it is given: fill them in, or leave columns out."
+            f"{listed(names)}. A matrix of this size is used as it is given: fill them in, or leave "
+            "columns out."
         )
     largest = np.maximum(np.abs(low), np.abs(high))
     constant = high - low <= ROUNDING * np.sqrt(2.0 * matrix.n) * largest

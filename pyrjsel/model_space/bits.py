@@ -180,5 +180,13 @@ class PackedModels:
         """Return the number of terms of each model, (m,)."""
         return np.bitwise_count(self.words).sum(axis=1, dtype=np.int64)
 
+    def valid(self) -> bool:
+        """Return whether no bit beyond the terms is set, and the number of words is that of the terms."""
+        wide = n_words(self.n_terms)
+        if self.words.ndim != 2 or self.words.shape[1] != wide:
+            return False
+        used = np.uint64((1 << (self.n_terms - 64 * (wide - 1))) - 1)
+        return not np.any(self.words[:, -1] & ~used)
+
     def __repr__(self) -> str:
         return f"<PackedModels: {counted(len(self), 'model')} of {counted(self.n_terms, 'term')}>"

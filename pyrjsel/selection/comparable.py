@@ -8,6 +8,7 @@ import numpy as np
 
 from pyrjsel._typing import FloatArray
 from pyrjsel._validate import listed
+from pyrjsel.design import WideRows, row_values
 from pyrjsel.model_space import ModelSpace
 from pyrjsel.report import repr_short
 from pyrjsel.selection.protocols import SelectionModel
@@ -41,9 +42,13 @@ def same_data(first: SelectionModel, second: SelectionModel) -> str | None:
         "another response": (one.y, other.y),
         "other weights": (one.weights, other.weights),  # None if all are one
         "another offset": (one.offset, other.offset),
-        "other values in the columns of their terms": (first.data.X, second.data.X),
+        "other values in the columns of their terms": (_columns_of(first), _columns_of(second)),
     }
     return next((name for name, (a, b) in pairs.items() if not np.array_equal(a, b)), None)
+
+
+def _columns_of(model: SelectionModel) -> Any:
+    return model.data.X.digest() if isinstance(model.data, WideRows) else model.data.X
 
 
 def same_space(first: SelectionModel, second: SelectionModel, *, budget: bool = True) -> str | None:
@@ -100,7 +105,9 @@ def rows_of(model: SelectionModel) -> Plain:
     data = model.data
     if isinstance(data, SummedRows):
         return plain(data.sums)
-    return {"y": data.y, "X": data.X, "extras": data.extras}
+    return (
+        row_values(data) if isinstance(data, WideRows) else {"y": data.y, "X": data.X, "extras": data.extras}
+    )
 
 
 def identity(model: SelectionModel, sampler: str, options: Any) -> dict[str, Plain]:

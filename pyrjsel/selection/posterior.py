@@ -192,17 +192,19 @@ class Audit:
             raise content.wrong("log_odds", "a number for each model")
         # Without "row" there is a model for each term.
         apart = "row" not in content
-        wide = pack(np.zeros((1, n_terms), np.uint8)).shape[1]
-        words = content.array("words", np.uint64, (n_terms if apart else None, wide))
+        words = content.array("words", np.uint64, (n_terms if apart else None, None))
         row = np.arange(n_terms, dtype=np.int32) if apart else content.array("row", np.int32, (n_terms,))
         row[apart & (how == NOTHING)] = -1
         bases = PackedModels(words, n_terms)
         models = TermModels(bases, row, (how == FLIP) & (not apart))
         if not np.array_equal(row >= 0, how != NOTHING) or (row >= len(bases)).any():
             raise content.wrong("row", f"rows of {len(bases)} models")
-        if not np.array_equal(np.concatenate([pack(block) for block in bases.blocks()] or [words]), words):
+        if not bases.valid():
             raise content.wrong("words", "models of the space")
-        if not all(space.feasible(block).all() for block in (models if apart or space.constrained else bases).blocks()):
+        if not all(
+            space.feasible(block).all()
+            for block in (models if apart or space.constrained else bases).blocks()
+        ):
             raise content.wrong("words", "models of the space")
         if (missed > 1).any() or (len(missed) and not space.feasible(missed).all()):
             raise content.wrong("missed", "models of the space")

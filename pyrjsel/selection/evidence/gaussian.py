@@ -106,9 +106,7 @@ def provider_of(regression: GaussianRegression) -> Gram:
     return ColumnGram(regression.rooted, regression.prior.precision, capacity)
 
 
-def evidence_of(
-    regression: GaussianRegression, provider: Gram | None = None
-) -> ConjugateEvidence:
+def evidence_of(regression: GaussianRegression, provider: Gram | None = None) -> ConjugateEvidence:
     """Return log marginal likelihoods for chains over models, up to ``regression.constant``.
 
     Parameters
@@ -308,12 +306,17 @@ class SingleModels:
         nuisance : dict of str to ndarray (size,)
             The error variance, by its name.
         """
-        coefficients, variance = self._draw(gamma, size, rng)
-        return coefficients, {"variance": variance}
+        columns, own, nuisance = self.sample_own(gamma, size, rng)
+        coefficients = np.zeros((size, self.regression.n_columns))
+        coefficients[:, columns] = own
+        return coefficients, nuisance
 
-    def _draw(self, gamma: np.ndarray, size: int, rng: np.random.Generator) -> tuple[FloatArray, FloatArray]:
+    def sample_own(
+        self, gamma: np.ndarray, size: int, rng: np.random.Generator
+    ) -> tuple[np.ndarray, FloatArray, dict[str, FloatArray]]:
+        """Draw as :meth:`sample` does, only for the columns of the model (d,), the intercept (0) first."""
         regression, columns = self.regression, self._columns(gamma)
-        out = np.zeros((size, regression.n_columns))
+        out = np.empty((size, columns.size + 1))
         if not regression.prior.scaled:
             integrals = VarianceIntegrals.of(regression, columns[None, :])
             variance = integrals.sample(size, rng)
@@ -326,11 +329,11 @@ class SingleModels:
             mean = shrink[:, None] * b
             factor = np.sqrt(shrink * variance)[:, None, None] * _inverse_factor(triangle)
         noise = rng.standard_normal((size, columns.size))
-        out[:, columns + 1] = mean + np.einsum("nkl,nl->nk", factor, noise)
+        out[:, 1:] = mean + np.einsum("nkl,nl->nk", factor, noise)
         out[:, 0] = regression.centre + np.sqrt(variance / regression.total_weight) * rng.standard_normal(
             size
         )
-        return out, variance
+        return np.concatenate([[0], columns + 1]), out, {"variance": variance}
 
     # ------------------------------------------------------------------ parts
 

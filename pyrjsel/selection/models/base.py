@@ -18,7 +18,7 @@ from pyrjsel._once import kept_property
 from pyrjsel._typing import BoolArray, FloatArray, RNGLike, SeedLike
 from pyrjsel._validate import bad_value, check_rng, counted, listed, unknown_option
 from pyrjsel._warnings import warn
-from pyrjsel.design import Chunks, Design, DesignData, RowSource, as_chunks, as_pandas
+from pyrjsel.design import Chunks, Design, DesignData, RowSource, WideRows, as_chunks, as_pandas
 from pyrjsel.families import Family
 from pyrjsel.model_space import (
     BetaBinomial,
@@ -64,6 +64,8 @@ class Selection(OverSpace):
     """
 
     title: ClassVar[str]
+    # DesignData, or what stands for them: SummedRows, ChunkedRows, WideRows, AbsentRows.
+    data: Any
     # Of the class, or of the instance if users choose something of it.
     _family: Family
     # Coefficient priors supported by the family, and the default.
@@ -106,7 +108,7 @@ class Selection(OverSpace):
     ) -> None:
         """Initialise a model from arrays."""
         exog = as_pandas(exog)
-        if sparse.issparse(exog):
+        if isinstance(exog, sparse.sparray | sparse.spmatrix):
             exog = exog.toarray()
         design, data = Design.from_arrays(
             endog,
@@ -244,7 +246,7 @@ class Selection(OverSpace):
         return cls._from_parts(design, rows, replace(choices, known=tuple(chunks.names)))
 
     @classmethod
-    def _from_parts(cls, design: Design, data: DesignData | SummedRows, choices: Choices) -> Self:
+    def _from_parts(cls, design: Design, data: DesignData | SummedRows | WideRows, choices: Choices) -> Self:
         """Make a model from a design, its data, priors and constraints."""
         model = cls.__new__(cls)
         model._build(design, data, choices)
@@ -276,7 +278,7 @@ class Selection(OverSpace):
         choices = self._restricted_choices(keep, inside)
         return self._remake(self.design.restrict(keep), self.data.restrict(inside), choices)
 
-    def _remake(self, design: Design, data: DesignData | SummedRows, choices: Choices) -> Self:
+    def _remake(self, design: Design, data: DesignData | SummedRows | WideRows, choices: Choices) -> Self:
         """Return a model of the same class with other rows, terms or choices."""
         return self._from_parts(design, data, choices)
 
@@ -295,7 +297,7 @@ class Selection(OverSpace):
         """Return the family of a model with this design."""
         return cls._family if choices.family is None else choices.family
 
-    def _build(self, design: Design, data: DesignData | SummedRows, choices: Choices) -> None:
+    def _build(self, design: Design, data: DesignData | SummedRows | WideRows, choices: Choices) -> None:
         self.design, self.data, self._family = design, data, self._family_of(design, choices)
         check_right_side(design)
         self._check_rows()

@@ -181,7 +181,7 @@ class CoxSelection(Selection):
         choices = Choices(coef_prior, model_prior, costs, budget, always, heredity, max_size, family=family)
         extras = {"event": event, "offset": offset}
         model = cls._from_rows(formula, data, choices, extras, missing, functions)
-        if isinstance(event, str) and event in model.design.layout.variables:
+        if isinstance(event, str) and event in model.design.variables:
             raise FormulaError(
                 f"The formula {formula!r} of {called()} has the 'event' {event!r} on the right-hand side. "
                 "Leave it out: it is part of the response."

@@ -284,7 +284,7 @@ class LinearSelection(Selection):
         choices = replace(choices, known=tuple(chunks.names))
         return cls._from_parts(design, SummedRows.of(reduced), choices)
 
-    def _build(self, design: Design, data: DesignData | SummedRows, choices: Choices) -> None:
+    def _build(self, design: Design, data: DesignData | SummedRows | WideRows, choices: Choices) -> None:
         super()._build(design, data, choices)
         if self._is_student:
             return
@@ -346,20 +346,13 @@ class LinearSelection(Selection):
                 prior,
                 sigma_prior=sigma_prior,
             )
-        rows = {
+        rows: dict[str, Any] = {
             "sigma_prior": sigma_prior,
             "weights": self.data.extras.get("weights"),
             "offset": self.data.extras.get("offset"),
         }
         if isinstance(self.data, WideRows):
-            made = GaussianRegression.of_wide(self.data.X, self.data.y, prior, **rows)
-            if made.prior.in_state:
-                raise NotAvailableError(
-                    f"A matrix of this size, which is used as it is given, supports priors under which coefficients "
-                    f"and sigma^2 are integrated out. Got {self.coef_prior!r}: use a GPrior, a mixture of g-priors "
-                    "or a Normal with variances that scale with sigma^2, or give the matrix as float64."
-                )
-            return made
+            return GaussianRegression.of_wide(self.data.X, self.data.y, prior, **rows)
         return GaussianRegression.build(self.data.X, self.data.y, sizes, prior, **rows)
 
     def _restricted_choices(self, keep: Collection[str], inside: BoolArray) -> Choices:

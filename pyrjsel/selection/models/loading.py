@@ -276,9 +276,19 @@ def _zeros_and_ones(content: Content, name: str, shape: tuple[int | None, ...]) 
     return found
 
 
+def _packed(content: Content, n_terms: int) -> PackedModels:
+    """Return the models, which are packed if there are many terms."""
+    if "words" not in content:
+        return PackedModels.of(_zeros_and_ones(content, "gamma", (None, n_terms)))
+    found = PackedModels(content.array("words", np.uint64, (None, None)), n_terms)
+    if not found.valid():
+        raise content.wrong("words", f"models of {n_terms} terms")
+    return found
+
+
 def _posterior(content: Content, model: Selection) -> Posterior:
     n_terms, width = len(model.term_names), model.regression.n_columns
-    packed = PackedModels.of(_zeros_and_ones(content, "gamma", (None, n_terms)))
+    packed = _packed(content, n_terms)
     m = len(packed)
     rows = len(content.array("odds", float, (None,)))
     if not 1 <= rows <= m:

@@ -10,7 +10,7 @@ from scipy.linalg.lapack import dgejsv
 from scipy.special import gammaln
 
 from pyrjsel._called import called
-from pyrjsel._errors import DataError
+from pyrjsel._errors import DataError, NotAvailableError
 from pyrjsel._once import kept_property
 from pyrjsel._typing import FloatArray
 from pyrjsel._validate import bad_value, counted
@@ -192,20 +192,29 @@ class GaussianRegression(TermColumns):
         ------
         DataError, ParameterError
             As for :meth:`build`; also if weights are 0, or columns vary in rows of negligible weight alone.
+        NotAvailableError
+            For priors with sigma^2 or coefficients in the state of a sampler.
         """
         w = np.ones(y.size) if weights is None else weights
         if not np.all(w > 0):
+            none = counted(int(np.sum(w == 0)), "row")
             raise DataError(
-                f"The 'weights' of {called()} must be positive for a matrix of this size, which is used as it is "
-                f"given: leave the {counted(int(np.sum(w == 0)), 'row')} of weight 0 out of all parameters."
+                f"The 'weights' of {called()} must be positive for a matrix of this size, which is used as "
+                f"it is given: leave the {none} of weight 0 out of all parameters."
             )
         columns = WideColumns.of(matrix, w)
         low, high = matrix.ends()
         lost = int(np.sum(columns.scale <= 1e-13 * np.maximum(np.abs(low), np.abs(high))))
         if lost:
             raise DataError(
-                f"{counted(lost, 'column')} of {called()} vary in rows of negligible weight alone. Leave these "
-                "columns, or these rows, out."
+                f"{counted(lost, 'column')} of {called()} vary in rows of negligible weight alone. Leave "
+                "these columns, or these rows, out."
+            )
+        if coef_prior.compile_gaussian(columns.scale, y.size).in_state:
+            raise NotAvailableError(
+                "A matrix of this size is used as it is given, which supports priors under which "
+                f"coefficients and sigma^2 are integrated out. Got {coef_prior!r}: use a GPrior, a mixture "
+                "of g-priors or a Normal that scales with sigma^2, or give the matrix as float64 in memory."
             )
         target = y if offset is None else y - offset
         cross = columns.products(w * (target - float(w @ target / w.sum())))
@@ -376,6 +385,11 @@ class GaussianRegression(TermColumns):
     def starts(self) -> NDArray[np.intc]:
         """Boundaries of the terms' columns, counted without the intercept, (J + 1,)."""
         return self.term_start - np.intc(1)
+
+    @property
+    def wide(self) -> bool:
+        """Whether columns stay in a matrix as it is given."""
+        return isinstance(self.rooted, WideColumns)
 
     @property
     def held(self) -> bool:

@@ -10,8 +10,8 @@ from pyrjsel._typing import FloatArray
 from pyrjsel.design import WideMatrix
 from pyrjsel.selection.regression._typed import RowStore, TypedColumns, TypedGram
 
-# Memory for rows of cross-products, and for columns in float64, as parts of that of the matrix; least number of
-# rows.
+# Memory for rows of cross-products, and for columns in float64, as parts of that of the matrix; least number
+# of rows.
 ROWS, COLUMNS, FEWEST = 8, 16, 24
 
 
@@ -44,8 +44,7 @@ class WideColumns:
     @classmethod
     def of(cls, matrix: WideMatrix, weights: FloatArray) -> "WideColumns":
         """Return the columns with their weighted means and standard deviations."""
-        n, size = matrix.shape
-        total = float(weights.sum())
+        size, total = matrix.shape[1], float(weights.sum())
         mean, scale = np.empty(size), np.empty(size)
         for part, x in matrix.blocks():
             mean[part] = weights @ x / total

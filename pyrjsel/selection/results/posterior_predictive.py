@@ -13,6 +13,7 @@ from numpy.typing import ArrayLike
 
 from pyrjsel._typing import ByteArray, FloatArray, RNGLike, SeedLike
 from pyrjsel._validate import bad_value, check_choice, check_int, check_rng
+from pyrjsel.design import WideMatrix
 from pyrjsel.families import Statistic, Values
 from pyrjsel.report import plot_check, plot_checks
 from pyrjsel.selection.evidence.gaussian import SingleModels
@@ -195,7 +196,7 @@ class Predictive(PosteriorTables):
 
     def _predict_at(
         self,
-        x: FloatArray,
+        x: Any,
         offset: FloatArray,
         index: pd.Index,
         gamma: ByteArray | None,
@@ -212,6 +213,10 @@ class Predictive(PosteriorTables):
         # Means of single models with Student-t errors are integrals, of which draws are a part.
         exact = family.link == "identity" and (gamma is None or not family.expanded)
         means = self._mean_coefficients(gamma) if exact else None
+        narrow = self._narrow(gamma)
+        if narrow is not None:
+            x = x.dense(narrow[1:] - 1) if isinstance(x, WideMatrix) else x[:, narrow[1:] - 1]
+            means = None if means is None else means[narrow]
         if spread or means is None:
             coefficients, nuisance = self._coefficient_draws(gamma, draws or PREDICTION_DRAWS)
         else:
@@ -234,13 +239,30 @@ class Predictive(PosteriorTables):
 
         For one model (J,), or for all if None.
         """
-        results = self
+        results, columns = self, self._narrow(gamma)
+        if gamma is not None and columns is not None:
+            regression = results.model.regression
+            single = cast(SingleModels, results._marginal)
+            _, found, nuisance = single.sample_own(gamma, draws, results._stream(b"single"))
+            found[:, 1:] /= regression.scale[columns[1:] - 1]
+            found[:, 0] -= found[:, 1:] @ regression.mean[columns[1:] - 1]
+            return found, nuisance
         if gamma is not None:
             found, nuisance = results._marginal.sample(gamma, draws, results._stream(b"single"))
             return results.model.regression.to_raw(found), nuisance
         if draws == PREDICTION_DRAWS:
             return results._averaged
-        return averaged_draws(results.posterior, results._marginal, draws, results._stream(b"averaged"))
+        stream = results._stream(b"averaged")
+        return averaged_draws(results.posterior, results._marginal, draws, stream, columns)
+
+    def _narrow(self, gamma: ByteArray | None) -> np.ndarray | None:
+        """Return the columns of the regression that predictions use if there are many; None means all.
+
+        Those of one model (J,), or of the visited ones.
+        """
+        if not self.model.design.wide:
+            return None
+        return self._visited_columns if gamma is None else self.model.regression.model_columns(gamma)
 
     def posterior_predictive(
         self,

@@ -38,19 +38,22 @@ BLOCK, CACHED = 4_000_000, 65_536
 
 
 def averaged_draws(
-    posterior: Posterior, single: SingleModel, size: int, rng: np.random.Generator
+    posterior: Posterior,
+    single: SingleModel,
+    size: int,
+    rng: np.random.Generator,
+    columns: np.ndarray | None = None,
 ) -> tuple[FloatArray, Values]:
     """Return `size` draws from the model-averaged posterior, in units of the design's columns.
 
-    Coefficients (m, D + 1), and the corresponding nuisance parameters (m,). Draws of a sampler are thinned to
-    fewer than twice `size`; there may be fewer.
+    Coefficients (m, D + 1), or those of some `columns` of a sampler's draws, and the corresponding
+    nuisance parameters (m,). Draws of a sampler are thinned to fewer than twice `size`; there may be fewer.
     """
     if posterior.draws is not None:
         vectors, nuisance = posterior.draws.vectors, posterior.draws.nuisance
         step = max(1, vectors.shape[0] // size)
-        return vectors[::step].toarray(), {
-            name: value.reshape(-1)[::step] for name, value in nuisance.items()
-        }
+        found = vectors[::step] if columns is None else vectors[::step][:, columns]
+        return found.toarray(), {name: value.reshape(-1)[::step] for name, value in nuisance.items()}
     models, counts = np.unique(resample(posterior.probability, size, rng), return_counts=True)
     parts = [
         single.sample(posterior.packed[model], int(count), rng)
@@ -328,7 +331,7 @@ class _OfChunk:
     def columns(self) -> list[str]:
         """The columns that are read."""
         offset = self.design.extra_columns.get("offset") if self.offset is None else self.offset
-        return [*self.design.layout.variables, *([] if offset is None else [offset])]
+        return [*self.design.variables, *([] if offset is None else [offset])]
 
 
 class ChunkedPrediction:

@@ -11,7 +11,7 @@ import pandas as pd
 from numpy.typing import ArrayLike
 
 from pyrjsel._called import called
-from pyrjsel._errors import ParameterError
+from pyrjsel._errors import NotAvailableError, ParameterError
 from pyrjsel._typing import ByteArray, FloatArray
 from pyrjsel._validate import bad_value, check_bool, check_choice, check_int, unknown_name
 from pyrjsel.families import Values
@@ -300,6 +300,8 @@ class SelectionResults(Predictive):
         """
         whole = check_bool(coefficients, "coefficients")
         density = self._log_densities if check_bool(log_likelihood, "log_likelihood") else None
+        if density is not None:
+            self._refuse_wide("log densities")
         if density is not None and not whole:
             raise bad_value(
                 "coefficients", "True with log_likelihood=True, which is given them", coefficients
@@ -313,6 +315,14 @@ class SelectionResults(Predictive):
         order = self._stream(b"arviz").permutation(len(drawn))
         nuisance = {name: values[order] for name, values in nuisance.items()}
         return to_arviz(*arviz_of_models(self.model, drawn[order], nuisance, self._column_names, density))
+
+    def _refuse_wide(self, what: str) -> None:
+        """Raise :class:`NotAvailableError` if there are too many columns for draws of all of them."""
+        if self.model.design.wide:
+            columns = f"{len(self.model.design.column_names):,} columns"
+            raise NotAvailableError(
+                f"{called()} cannot give {what} for {columns}: screen() the results and fit again."
+            )
 
     def _log_densities(self, coefficients: FloatArray, nuisance: Values) -> FloatArray:
         """Return log densities (n, m) of the responses given draws of coefficients."""
@@ -496,6 +506,7 @@ class SelectionResults(Predictive):
         """
         per_sd = check_bool(standardize, "standardize")
         if check_choice(kind, "kind", ("intervals", "density")) == "density":
+            self._refuse_wide("densities of all columns")
             return plot_column_densities(self, self._coefficient_draws(None, DRAWN)[0], ax, top, sort, per_sd)
         return plot_columns(self, ax, top, sort, per_sd)
 

@@ -6,7 +6,7 @@ from scipy import sparse
 from pyrjsel.design import rows_to_plain, sums_to_plain
 from pyrjsel.results import constraints_to_plain
 from pyrjsel.selection.comparable import rows_of
-from pyrjsel.selection.posterior import Posterior
+from pyrjsel.selection.posterior import WHOLE, Posterior
 from pyrjsel.selection.protocols import SelectionModel
 from pyrjsel.selection.regression.summed_rows import SummedRows
 from pyrjsel.selection.results.tables import PosteriorTables
@@ -103,9 +103,11 @@ def _rows(model: SelectionModel, with_rows: bool) -> Plain:
 
 def _posterior(posterior: Posterior) -> Plain:
     draws = posterior.draws
-    kept = (*BY_MODEL, *BY_ROW, *BY_TERM, *FLAGS, "gamma", "log_marginal", "excluded")
+    kept = (*BY_MODEL, *BY_ROW, *BY_TERM, *FLAGS, "log_marginal", "excluded")
+    few = posterior.packed.n_terms <= WHOLE
     return {
         **{name: getattr(posterior, name) for name in kept},
+        **({"gamma": posterior.gamma} if few else {"words": posterior.packed.words}),
         **{name: getattr(posterior, name) for name in ("sampler", "estimator", "entropy", "pairs")},
         "notes": list(posterior.notes),
         "moments": np.stack([getattr(posterior.moments, name) for name in MOMENTS]),

@@ -71,7 +71,8 @@ class SingleModelResults:
 
     @kept_property
     def _draws(self) -> FloatArray:
-        return self._results._coefficient_draws(self._gamma, PREDICTION_DRAWS)[0][:, self._columns]
+        found = self._results._coefficient_draws(self._gamma, PREDICTION_DRAWS)[0]
+        return found if self._results.model.design.wide else found[:, self._columns]
 
     @property
     def _names(self) -> pd.Index:

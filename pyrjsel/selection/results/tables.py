@@ -13,8 +13,9 @@ from pyrjsel._once import kept_property
 from pyrjsel._typing import ByteArray, FloatArray, IntArray
 from pyrjsel._validate import check_choice
 from pyrjsel._warnings import warn
+from pyrjsel.design import WideRows
 from pyrjsel.families import Values
-from pyrjsel.model_space import PriorInclusion, PriorSizes, prior_inclusion_of, sizes_of
+from pyrjsel.model_space import PriorInclusion, PriorSizes, prior_inclusion_of, sizes_of, unpack
 from pyrjsel.report import (
     IndicatorStats,
     coefficient_table,
@@ -204,7 +205,7 @@ class PosteriorTables(ModelSpaceResults[SelectionModel]):
     def _coefficient_table(self) -> pd.DataFrame:
         """Return the same in the order of the columns of the regression."""
         moments = self.posterior.moments
-        interval = interval_table(self._averaged[0], 0.05, "equal-tailed", self._column_names)
+        interval = self._intervals(0.05, "equal-tailed")
         return coefficient_table(
             list(self._column_names),
             moments.mean,
@@ -268,7 +269,7 @@ class PosteriorTables(ModelSpaceResults[SelectionModel]):
         error of 0.04 standard deviations for a normal posterior, and of up to 0.2 if tails are heavy or the
         end lies between the point mass at zero and the other values.
         """
-        return self._presented(interval_table(self._averaged[0], alpha, kind, self._column_names))
+        return self._presented(self._intervals(alpha, kind))
 
     @property
     @kept_table
@@ -404,9 +405,11 @@ class PosteriorTables(ModelSpaceResults[SelectionModel]):
         """The model of the table whose linear predictors are nearest to their averages over all models."""
         posterior, data = self.posterior, rows_of_fit(self.model)
         weights = data.extras.get("weights", np.ones(data.y.size))
-        centre = np.average(data.X, axis=0, weights=weights)
+        used = self._visited_columns if self.model.design.wide else slice(None)
+        x = data.X.dense(used[1:] - 1) if isinstance(data, WideRows) else data.X
+        centre = np.average(x, axis=0, weights=weights)
         # The form of sum w (x'b - x'b_bma)^2, with the intercept at the mean of the columns.
-        away = data.X - centre
+        away = x - centre
         gram = (away * weights[:, None]).T @ away
         known = posterior.packed[: len(self.models)]
         known = known[posterior.probability[: len(known)] > 0]
@@ -414,7 +417,7 @@ class PosteriorTables(ModelSpaceResults[SelectionModel]):
         # That of several linear predictors is the same for every base class.
         across = self.model._family.across(data.y, weights, False)
         for k, gamma in enumerate(known):
-            gap = moments_of(self._marginal, gamma, quick=True)[0] - posterior.moments.mean
+            gap = (moments_of(self._marginal, gamma, quick=True)[0] - posterior.moments.mean)[used]
             gap = gap.reshape(-1, len(across))
             middle = gap[0] + centre @ gap[1:]
             form = gap[1:].T @ gram @ gap[1:] + weights.sum() * np.outer(middle, middle)
@@ -467,7 +470,27 @@ class PosteriorTables(ModelSpaceResults[SelectionModel]):
     def _averaged(self) -> tuple[FloatArray, Values]:
         if self._known.averaged is not None:
             return self._known.averaged
-        return averaged_draws(self.posterior, self._marginal, PREDICTION_DRAWS, self._stream(b"averaged"))
+        columns = self._visited_columns if self.model.design.wide else None
+        stream = self._stream(b"averaged")
+        return averaged_draws(self.posterior, self._marginal, PREDICTION_DRAWS, stream, columns)
+
+    @kept_property
+    def _visited_columns(self) -> np.ndarray:
+        """Columns of the regression, intercept first, that some visited model has."""
+        ever = np.bitwise_or.reduce(self.posterior.packed.words, axis=0)
+        return np.asarray(
+            self.model.regression.model_columns(unpack(ever[None], self.model.space.n_terms)[0])
+        )
+
+    def _intervals(self, alpha: float, kind: str) -> pd.DataFrame:
+        """Return posterior intervals of all columns of the regression."""
+        names = self._column_names
+        if not self.model.design.wide:
+            return interval_table(self._averaged[0], alpha, kind, names)
+        found = interval_table(self._averaged[0], alpha, kind, names[self._visited_columns])
+        whole = np.zeros((len(names), 2))
+        whole[self._visited_columns] = found.to_numpy()
+        return pd.DataFrame(whole, index=names)
 
 
 def posterior_sizes(posterior: Posterior, n_terms: int) -> tuple[FloatArray, FloatArray]:

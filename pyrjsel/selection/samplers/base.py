@@ -61,6 +61,8 @@ class Sampler:
         Default burn-in where `draws` is "auto".
     chunked : bool
         Whether it is for regressions whose rows are read in each pass.
+    wide : bool
+        Whether it supports matrices of many columns that stay as they are given.
     """
 
     name: ClassVar[str]
@@ -68,10 +70,13 @@ class Sampler:
     linear: ClassVar[bool | None] = None
     warm: ClassVar[int] = WARM
     chunked: ClassVar[bool] = False
+    wide: ClassVar[bool] = False
 
     def supports(self, regression: Any) -> bool:
         """Whether models of the regression's family can be sampled."""
         if self.chunked != getattr(regression, "chunked", False):
+            return False
+        if getattr(regression, "wide", False) and not self.wide:
             return False
         return self.linear is None or self.linear == is_gaussian(regression)
 
@@ -423,7 +428,7 @@ class MCMC(Sampler):
 
     def coefficients_every(self, regression: Any, settings: FitSettings, draws: int) -> int:
         """Return the thinning interval of coefficients in chains of `draws` draws."""
-        return thinning(regression, settings)
+        return thinning(regression.n_columns, settings)
 
     def summarised(self, drawn: DrawnChains, job: Job, settings: FitSettings, **rest: Any) -> Posterior:
         """Return the posterior from the draws of chains; `rest` is for :func:`summarise`."""

@@ -3,6 +3,7 @@
 from collections.abc import Collection, Mapping
 from typing import Any
 
+from pyrjsel._errors import NotAvailableError
 from pyrjsel._validate import unknown_name
 from pyrjsel.model_space import ModelSpace, count_dfs
 from pyrjsel.selection.samplers.automatic import sampler_of
@@ -47,8 +48,15 @@ def sampler_named(
     ------
     UnknownNameError
         If there is no sampler of this name for the family.
+    NotAvailableError
+        If it does not support a matrix that stays as it is given.
     """
     known = samplers_of(regression)
+    if getattr(regression, "wide", False) and name in NAMES and name not in known:
+        raise NotAvailableError(
+            f"The sampler {name!r} needs columns in float64, and a matrix of this size is used as it is "
+            f"given: use {' or '.join(map(repr, known))}, or give the matrix as float64 in memory."
+        )
     if not isinstance(name, str) or name not in (AUTO, *known):
         raise unknown_name(name, "sampler", (AUTO, *known), f"for {regression.family.name} models")
     chosen, usual = automatic(regression, space, options) if name == AUTO else (name, {})
@@ -59,6 +67,8 @@ def automatic(regression: Any, space: ModelSpace, options: Collection[str]) -> t
     """Return the name of the sampler that "auto" chooses, and options for it."""
     if getattr(regression, "chunked", False):
         return "chunks", {}
+    if getattr(regression, "wide", False):
+        return "collapsed", {}
     if count_dfs(space, MOST_MODELS)[1]:
         return "enumerate", {}
     if not is_gaussian(regression):

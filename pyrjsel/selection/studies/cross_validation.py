@@ -10,9 +10,11 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from pyrjsel._called import called
+from pyrjsel._errors import NotAvailableError
 from pyrjsel._typing import FloatArray
 from pyrjsel._validate import bad_value, check_bool
-from pyrjsel.design import DesignData
+from pyrjsel.design import DesignData, WideRows
 from pyrjsel.families import Family
 from pyrjsel.report import Report, results_html
 from pyrjsel.runtime import Refits
@@ -185,6 +187,11 @@ def cross_validated(
     chosen = _predictors(which)
     check_bool(stratify, "stratify")
     rows = rows_of_fit(model)
+    if isinstance(rows, WideRows):
+        raise NotAvailableError(
+            f"{called()} needs columns in float64, and a matrix of this size is used as it is given: screen "
+            "it first, or give it as float64 in memory."
+        )
     weights = rows.extras.get("weights", np.ones(rows.n))
     used = weights > 0
     codes, labels = make_folds(rows, used, folds, stratify, rng.spawn(1)[0])

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from pyrjsel._typing import FloatArray, IntArray
+from pyrjsel.design import NARROW
 from pyrjsel.model_space import ModelSpace, PackedModels, count_visits
 from pyrjsel.runtime import Accuracy, DrawnChains, FitSettings
 from pyrjsel.selection.evidence.gaussian import score_of
@@ -50,7 +51,7 @@ MENTIONED = 0.5
 class Collapsed(MCMC):
     """MCMC over models with coefficients integrated out."""
 
-    name, options, kind, linear = "collapsed", CollapsedOptions, CollapsedChain, True
+    name, options, kind, linear, wide = "collapsed", CollapsedOptions, CollapsedChain, True, True
 
     def prepared(self, regression: Any, space: ModelSpace) -> Any:
         """Return the regression; its marginal likelihoods must have a closed form or be a single integral."""
@@ -66,7 +67,9 @@ class Collapsed(MCMC):
     def coefficients_every(self, regression: Any, settings: FitSettings, draws: int) -> int:
         """Return the thinning interval of coefficients, which are drawn at the end of chains."""
         whole = replace(settings, draws=draws, accuracy=None)
-        return max(thinning(regression, whole), draws * settings.chains // COEFFICIENT_DRAWS)
+        # The vectors are sparse.
+        width = min(regression.n_columns, NARROW)
+        return max(thinning(width, whole), draws * settings.chains // COEFFICIENT_DRAWS)
 
     def manner(self, job: Job, options: Any) -> Manner:
         """Return the properties of the chains that summaries depend on."""

@@ -14,7 +14,6 @@ from pyrjsel.report.errors import IndicatorStats, indicator_stats
 from pyrjsel.runtime import FitSettings, power_of_2
 from pyrjsel.selection.posterior import Moments
 from pyrjsel.selection.protocols import SingleModel
-from pyrjsel.selection.regression.columns import TermColumns
 from pyrjsel.storage import Content
 
 # Pairs of importance draws for marginal likelihoods in the table of models.
@@ -235,13 +234,13 @@ class Manner:
     fewest: int = 0
 
 
-def thinning(regression: TermColumns, settings: FitSettings) -> int:
-    """Return the thinning interval of coefficient vectors.
+def thinning(width: int, settings: FitSettings) -> int:
+    """Return the thinning interval of coefficient vectors of a given length.
 
     A power of 2, so that a longer run keeps a subset of the draws kept by a shorter one. A run with
     ``draws="auto"`` uses the interval of the longest run, with a larger limit, from the first round.
     """
-    vector = regression.n_columns * 8 * settings.chains
+    vector = width * 8 * settings.chains
     most = COEFFICIENT_BYTES if settings.accuracy is None else MOST_COEFFICIENT_BYTES
     return max(settings.every, power_of_2(-(-settings.planned * vector // most)))
 

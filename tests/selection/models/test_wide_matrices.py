@@ -1,0 +1,211 @@
+"""Linear models of matrices that stay in their own types: the same fit as in float64, and bad input."""
+
+import warnings
+
+import numpy as np
+import pandas as pd
+import pytest
+from scipy import sparse
+
+import pyrjsel as rj
+
+N, P = 120, 1300
+EFFECTS = [3, 700, 1299]
+
+
+@pytest.fixture(scope="module")
+def problem():
+    rng = np.random.default_rng(12)
+    x = rng.integers(0, 3, (N, P)).astype(np.int8)
+    y = x[:, EFFECTS] @ np.array([1.0, -1.2, 0.9]) + 0.4 * rng.standard_normal(N)
+    return pd.Series(y, name="height"), x
+
+
+def quietly(*args, **options):
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", rj.PyrjselWarning)
+        model = rj.LinearSelection(*args, **options)
+        return model
+
+
+def fitted(model, **options):
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", rj.PyrjselWarning)
+        return model.fit(**{"rng": 5, "draws": 60, "chains": 2, "n_jobs": 1, **options})
+
+
+@pytest.fixture(scope="module")
+def dense(problem):
+    y, x = problem
+    return fitted(quietly(y, x.astype(float)))
+
+
+@pytest.fixture(scope="module")
+def wide(problem):
+    return fitted(quietly(*problem))
+
+
+def agree(found, expected):
+    """The same walk: models are equal, and figures up to rounding of sums over 120 rows."""
+    np.testing.assert_array_equal(
+        found.draws.models[found.draws.model], expected.draws.models[expected.draws.model]
+    )
+    one, two = found.posterior, expected.posterior
+    for name in ("inclusion", "inclusion_mcse", "log_marginal", "excluded"):
+        np.testing.assert_allclose(getattr(one, name), getattr(two, name), rtol=1e-7, atol=1e-9, err_msg=name)
+    np.testing.assert_allclose(one.moments.mean, two.moments.mean, rtol=1e-9, atol=1e-10)
+
+
+def test_every_form_is_the_walk_in_float64(problem, dense, wide, tmp_path):
+    y, x = problem
+    agree(wide, dense)
+    assert wide.best() == dense.best() == ("x4", "x701", "x1300")
+    mapped = np.memmap(tmp_path / "x", np.float64, "w+", shape=x.shape)
+    mapped[:] = x
+    for form in (np.asfortranarray(x), x.astype(np.float32), mapped, sparse.csc_matrix(x)):
+        agree(fitted(quietly(y, form), n_jobs=2), dense)
+
+
+@pytest.mark.parametrize("prior", [rj.ZellnerSiow(), rj.Normal(0.5), rj.HyperGN(3)], ids=repr)
+def test_priors_and_weights_agree(problem, prior):
+    y, x = problem
+    options = {"coef_prior": prior, "weights": np.linspace(0.5, 2.0, N), "offset": np.linspace(0, 1, N)}
+    one, two = (fitted(quietly(y, z, max_size=20, **options), draws=25) for z in (x, x.astype(float)))
+    agree(one, two)
+
+
+def test_results_work_whole(problem, dense, wide, tmp_path):
+    _, x = problem
+    assert "x701" in str(wide.summary())
+    rows = x[:7]
+    for which in ("bma", "hpm", "mpm", "bpm"):
+        expected = dense.get_prediction(rows.astype(float), which).summary_frame()
+        for form in (rows, rows.astype(float), sparse.csc_array(rows)):
+            found = wide.get_prediction(form, which).summary_frame()
+            np.testing.assert_allclose(found, expected, rtol=1e-8, atol=1e-9, err_msg=which)
+    np.testing.assert_allclose(wide.predict(), dense.predict(), rtol=1e-8)
+    pd.testing.assert_frame_equal(wide.conf_int(), dense.conf_int(), rtol=1e-7, atol=1e-9)
+    pd.testing.assert_frame_equal(wide.coefficients, dense.coefficients, rtol=1e-6, atol=1e-7)
+    pd.testing.assert_frame_equal(wide.audit, dense.audit, rtol=1e-7, atol=1e-8)
+    one, two = (results.single_model("hpm").coefficients for results in (wide, dense))
+    pd.testing.assert_frame_equal(one, two, rtol=1e-8, atol=1e-9)
+    small = wide.screen(0.5)
+    assert small.term_names == ("x4", "x701", "x1300")
+    assert small.fit().predict(rows).shape == (7,)
+    for call in (lambda: wide.plot_coefficients(kind="density"), lambda: wide.model.cross_validate(3)):
+        with pytest.raises(rj.NotAvailableError, match="screen"):
+            call()
+
+
+def test_files_hold_results_and_on_request_the_matrix(problem, wide, tmp_path):
+    y, x = problem
+    wide.save(tmp_path / "a.rj")
+    wide.save(tmp_path / "b.rj", data=True)
+    for loaded in (
+        rj.load(tmp_path / "a.rj"),
+        rj.load(tmp_path / "a.rj", data=(y, x)),
+        rj.load(tmp_path / "b.rj"),
+    ):
+        pd.testing.assert_frame_equal(loaded.inclusion, wide.inclusion)
+        pd.testing.assert_frame_equal(loaded.models, wide.models)
+        np.testing.assert_array_equal(loaded.predict(x[:5]), wide.predict(x[:5]))
+    assert loaded.model.data.X.values.dtype == np.int8
+    other = x.copy()
+    other[0, 0] += 1
+    for data in ((y, other), (y, x.astype(float)), x):
+        with pytest.raises(rj.DataError, match="must be"):
+            rj.load(tmp_path / "a.rj", data=data)
+
+
+def test_sparse_columns_are_saved_too(problem, tmp_path):
+    y, x = problem
+    results = fitted(quietly(y, sparse.csc_array(x)), draws=5)
+    results.save(tmp_path / "b.rj", data=True)
+    loaded = rj.load(tmp_path / "b.rj")
+    np.testing.assert_array_equal(loaded.predict(), results.predict())
+
+
+def test_longer_runs_and_checkpoints_are_one_run(problem, wide, tmp_path):
+    model = quietly(*problem)
+    half = fitted(model, draws=40, burn_in=12)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", rj.ConvergenceWarning)
+        longer = half.extend(20, n_jobs=1, progress=False)
+    again = fitted(model, burn_in=12, checkpoint=tmp_path / "here", n_jobs=2)
+    np.testing.assert_array_equal(again.draws.log_posterior, longer.draws.log_posterior)
+
+
+def test_constant_columns_are_counted_and_left_out(problem):
+    y, x = problem
+    x = x.copy()
+    x[:, [0, 5]] = [1, -7]
+    with pytest.warns(rj.RankWarning) as caught:
+        model = rj.LinearSelection(y, x)
+    texts = [str(warning.message) for warning in caught]
+    assert (
+        texts[0] == "2 constant columns of the 'exog' of LinearSelection cannot be terms and were left out."
+    )
+    assert model.term_names[:5] == ("x2", "x3", "x4", "x5", "x7")
+    assert model.term_names[-1] == "x1300"
+    assert fitted(model).best() == ("x4", "x701", "x1300")
+    with pytest.raises(rj.DataError, match="All 1300 constant columns"):
+        rj.LinearSelection(y, np.ones((N, P), np.int8))
+
+
+def test_bad_input_is_refused_by_name(problem, tmp_path):
+    y, x = problem
+    gaps = x.astype(np.float32)
+    gaps[3, [2, 9]] = [np.nan, np.inf]
+    mapped = np.memmap(tmp_path / "x", np.int64, "w+", shape=x.shape)
+    hole = y.copy()
+    hole.iloc[4] = np.nan
+    cases = [
+        ((y, gaps), {}, "infinite values in 2 columns: x3, x10"),
+        ((y, sparse.csc_array(gaps)), {}, "infinite values in 2 columns: x3, x10"),
+        ((y[1:], x), {}, "119 rows, but its 'exog' 120"),
+        ((hole, x), {}, "missing values .height: 1."),
+        ((y, mapped), {}, "int8.*Got int64"),
+        ((y, sparse.csr_array(x)), {}, "compressed sparse columns.*Got format 'csr'"),
+        ((y, x), {"weights": np.r_[0.0, np.ones(N - 1)]}, "the 1 row of weight 0"),
+        ((y, x), {"weights": np.ones(3)}, "one value for each of the 120 rows"),
+        ((y.rename("x7"), x), {}, "also the name of the response"),
+        ((np.ones(N), x), {}, "response of LinearSelection is constant"),
+    ]
+    for args, options, text in cases:
+        with pytest.raises(rj.DataError, match=text):
+            quietly(*args, **options)
+    for prior in (rj.SpikeSlab(0.1, 10.0), rj.Normal(1.0, scaled=False)):
+        with pytest.raises(rj.NotAvailableError, match="integrated out"):
+            quietly(y, x, coef_prior=prior)
+    model = quietly(y, x)
+    for sampler in ("gibbs", "rjmcmc", "enumerate"):
+        with pytest.raises(rj.NotAvailableError, match="use 'collapsed'"):
+            model.fit(sampler=sampler)
+
+
+def test_new_rows_are_checked(problem, wide):
+    _, x = problem
+    bad = x[:3].astype(float)
+    bad[0, 0] = np.inf
+    for new, text in (
+        (x[:3, 1:], "1300 columns"),
+        (bad, "infinite"),
+        (x[0], "1300 columns"),
+        ("text", "matrix"),
+    ):
+        with pytest.raises(rj.DataError, match=text):
+            wide.predict(new)
+    bad[0, 3] = bad[0, 0] = np.nan
+    assert np.isnan(wide.predict(bad)).tolist() == [True, False, False]
+    frame = pd.DataFrame(x[:3], columns=wide.model.term_names, index=list("abc"))
+    pd.testing.assert_series_equal(wide.predict(frame), wide.predict(x[:3]).set_axis(list("abc")))
+    with pytest.raises(rj.DataError, match="lacks the column"):
+        wide.predict(frame.drop(columns="x9"))
+
+
+def test_small_matrices_are_converted(problem):
+    y, x = problem
+    few = x[:, EFFECTS]
+    expected = rj.LinearSelection(y, few.astype(float)).fit().inclusion
+    for form in (few, sparse.csc_array(few), sparse.csr_array(few)):
+        pd.testing.assert_frame_equal(rj.LinearSelection(y.to_numpy(), form).fit().inclusion, expected)
