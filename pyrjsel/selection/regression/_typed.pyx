@@ -1,6 +1,6 @@
 """Columns of a matrix in a type of its own, and rows of their cross-products.
 
-A row of X'WX is one pass over the matrix as it is given (``typed.c``): one column at a time is held as float64.
+A row of X'WX is one pass over the matrix as it is given (``typed.c``); one column at a time is float64.
 Rows are kept in a bounded store that chains in several threads share.
 """
 
