@@ -19,6 +19,7 @@ from scipy.sparse.csgraph import connected_components
 
 from pyrjsel._typing import BoolArray, ByteArray, FloatArray, IntArray
 from pyrjsel.model_space import ModelSpace
+from pyrjsel.runtime import one_blas_thread
 from pyrjsel.selection.priors.gaussian import RANK_TOL
 
 
@@ -361,11 +362,13 @@ class IndependentColumns:
         free = np.cumsum(np.sort(sizes[~fixed]))
         self.most = int(fixed.sum() + np.searchsorted(free, room, side="right"))
 
+    @one_blas_thread
     def exists(self, gamma: ByteArray) -> BoolArray:
         """Return which of the models (m, J) have independent columns, (m,)."""
         model, term = self._pairs(gamma)
         return self._exist(model, term, len(gamma))
 
+    @one_blas_thread
     def with_one(self, base: ByteArray) -> BoolArray:
         """Return which models of the terms in `base` (J,) and one more have independent columns, (J,)."""
         inside = np.flatnonzero(base & self.doubtful)
@@ -390,7 +393,8 @@ class IndependentColumns:
         found = widths <= self.rows
         for width in np.unique(widths[found & (widths > 0)]):
             same = np.flatnonzero(widths == width)
-            block = max(1, BLOCK // int(width) ** 2)
+            # Columns may take memory for as many numbers as there are rows.
+            block = max(1, BLOCK // (int(width) * max(int(width), self.rows // 16)))
             for at in range(0, same.size, block):
                 part = same[at : at + block]
                 found[part] = self._independent(columns[first[part, None] + np.arange(width)])

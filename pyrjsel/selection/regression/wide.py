@@ -79,8 +79,9 @@ class WideColumns:
         return self.mean.size, self.matrix.n
 
     def __getitem__(self, columns: Any) -> FloatArray:
-        """Return some columns, (d, n)."""
-        which = np.arange(self.mean.size)[columns]
+        """Return some columns, (..., d, n)."""
+        chosen = np.arange(self.mean.size)[columns]
+        which = chosen.ravel()
         taken, out = self._taken, np.empty((which.size, self.matrix.n))
         lacking = []
         for place, column in enumerate(which.tolist()):
@@ -98,7 +99,7 @@ class WideColumns:
                 taken.clear()
             if 8 * found.size <= self.matrix.nbytes // COLUMNS:
                 taken.update(zip(which[lacking].tolist(), found, strict=True))
-        return out
+        return out.reshape(*chosen.shape, self.matrix.n)
 
     def products(self, v: FloatArray) -> FloatArray:
         """Return the products (D,) of the standardised columns and a vector (n,), without weights."""
