@@ -17,6 +17,7 @@ CROWD, CROWD_OF_SELECTION = 25, 12
 GENERATED = re.compile(r"\.(so|pyd|o|py[co]|html|ipynb)$|\.egg-info/|__pycache__/|^(build|dist)/|_build/")
 HAND_WRITTEN_C = {"pyrjsel/_core/vecmath.c", "pyrjsel/families/binary.c", "tests/bench/floor.c"}
 HAND_WRITTEN_C |= {"pyrjsel/selection/evidence/entering.c", "pyrjsel/selection/priors/score.c"}
+HAND_WRITTEN_C |= {"pyrjsel/selection/regression/typed.c"}
 
 
 def files_of(*suffixes):

@@ -64,7 +64,7 @@ def test_seeds_make_no_difference_after_enumeration(which):
 def test_no_draws_are_made(monkeypatch):
     run = fit({}, {})
     wanted = {which: run.predict(which=which) for which in ("bma", "hpm")}
-    monkeypatch.setattr("pyrjsel.selection.evidence.gaussian.SingleModels._draw", None)
+    monkeypatch.setattr("pyrjsel.selection.evidence.gaussian.SingleModels.sample_own", None)
     again = fit({}, {})
     for which, want in wanted.items():
         pd.testing.assert_series_equal(again.predict(which=which), want, check_exact=True)

@@ -1,11 +1,6 @@
-"""Designs of many columns that stay in the type and the place in which they are given.
+"""Terms, layouts and rows of designs with one term for each column of a wide matrix."""
 
-A matrix of small numbers, a memory map or scipy's compressed sparse columns with more columns than rows is
-not converted: columns become float64 a few at a time.
-"""
-
-import hashlib
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, overload
 
@@ -31,189 +26,11 @@ from pyrjsel.design.extras import extra_names
 from pyrjsel.design.frame import Table
 from pyrjsel.design.safety import column_expression
 from pyrjsel.design.terms import Term
-from pyrjsel.storage import Content, Plain
+from pyrjsel.design.wide.matrix import WideMatrix, as_wide, is_narrow, own_values
 
-# Matrices with at most this many columns, or no more columns than rows, are converted to float64.
-NARROW = 1024
-# Types of values that stay as they are; float64 only in memory maps and sparse columns.
-SMALL = ("bool", "int8", "uint8", "int16", "int32", "float32")
-TYPES = (*SMALL, "float64")
-# Numbers that are converted to float64 at a time.
-NUMBERS = 2**20
 # Columns vary by rounding alone if their range is below this proportion of their largest value, times the
 # square root of twice the number of rows: their standard deviation may then be below this proportion.
 ROUNDING = 1e-13
-
-
-def is_narrow(columns: int, rows: int) -> bool:
-    """Return whether a matrix is small enough to be converted to float64."""
-    return columns <= max(NARROW, rows)
-
-
-@dataclass(frozen=True, eq=False)
-class WideMatrix:
-    """Some columns of a matrix, as it is given.
-
-    Attributes
-    ----------
-    values : ndarray (n, p), or (nnz,) for sparse columns
-    n : int
-        Number of rows.
-    kept : int64 array (D,)
-        Numbers of the columns.
-    rows : int32 array (nnz,) or None
-        Row of each value of sparse columns.
-    first : int64 array (p + 1,) or None
-        First value of each sparse column.
-    """
-
-    values: np.ndarray
-    n: int
-    kept: IntArray
-    rows: np.ndarray | None = None
-    first: np.ndarray | None = None
-
-    @property
-    def n_columns(self) -> int:
-        """Number p of columns of the matrix, including those that are left out."""
-        return self.values.shape[1] if self.first is None else self.first.size - 1
-
-    @property
-    def shape(self) -> tuple[int, int]:
-        """Numbers of rows and of columns D."""
-        return self.n, self.kept.size
-
-    @property
-    def nbytes(self) -> int:
-        """Bytes of the matrix."""
-        return sum(array.nbytes for array in (self.values, self.rows, self.first) if array is not None)
-
-    def dense(self, columns: Any = slice(None)) -> FloatArray:
-        """Return some of the columns as float64, (n, d)."""
-        which = self.kept[columns]
-        if self.first is None:
-            return self.values[:, which].astype(np.float64, order="F")
-        first, out = self.first, np.zeros((self.n, which.size), order="F")
-        for place, column in enumerate(which.tolist()):
-            own = slice(first[column], first[column + 1])
-            out[self.rows[own], place] = self.values[own]  # type: ignore[index]
-        return out
-
-    def blocks(self) -> Iterator[tuple[slice, FloatArray]]:
-        """Yield all columns as float64, a block (n, d) at a time, with their positions."""
-        step = max(1, NUMBERS // self.n)
-        for at in range(0, self.kept.size, step):
-            part = slice(at, min(at + step, self.kept.size))
-            yield part, self.dense(part)
-
-    def restrict(self, inside: BoolArray) -> "WideMatrix | FloatArray":
-        """Return the columns `inside` (D,), as float64 if they are few."""
-        found = replace(self, kept=self.kept[inside])
-        return found.dense() if is_narrow(found.kept.size, self.n) else found
-
-    def ends(self) -> tuple[FloatArray, FloatArray]:
-        """Return the smallest and the largest value of each column, (D,); NaN if a value is missing."""
-        if self.first is None:
-            ends = [np.asarray(find(axis=0), dtype=np.float64) for find in (self.values.min, self.values.max)]
-        else:
-            matrix = sparse.csc_array((self.values, self.rows, self.first), shape=(self.n, self.n_columns))
-            ends = [find(axis=0).toarray().ravel().astype(np.float64) for find in (matrix.min, matrix.max)]
-        return ends[0][self.kept], ends[1][self.kept]
-
-    def digest(self) -> str:
-        """Return hexadecimal digits that identify the matrix, however it is stored, and its type."""
-        found = hashlib.blake2b(f"{self.values.dtype.name}{self.shape}".encode(), digest_size=16)
-        step = max(1, NUMBERS // max(1, self.n_columns))
-        found.update(self.kept.data)
-        if self.first is not None:
-            for array in (self.values, self.rows, self.first):
-                found.update(np.ascontiguousarray(array).data)
-            return found.hexdigest()
-        for at in range(0, self.n, step):
-            found.update(np.ascontiguousarray(self.values[at : at + step]).data)
-        return found.hexdigest()
-
-    def to_plain(self) -> Plain:
-        """Return the matrix as plain data."""
-        sparsely = {} if self.first is None else {"rows": self.rows, "first": self.first}
-        return {"values": np.asarray(self.values), **sparsely}
-
-    @classmethod
-    def from_plain(cls, content: Content, n: int, kept: IntArray, size: int) -> "WideMatrix":
-        """Return the matrix of `n` rows and `size` columns, of which some are kept, from plain data.
-
-        Raises
-        ------
-        StoreError
-            If the content is no such matrix.
-        """
-        known = content.plain("values")
-        if not isinstance(known, np.ndarray) or known.dtype.name not in TYPES or not np.isfinite(known).all():
-            raise content.wrong("values", f"finite numbers of type {', '.join(TYPES)}")
-        values = content.array("values", known.dtype, (None,) if "first" in content else (n, size))
-        if "first" not in content:
-            return cls(values, n, kept)
-        first, rows = (
-            content.array("first", np.int64, (size + 1,)),
-            content.array("rows", np.int32, values.shape),
-        )
-        if first[0] != 0 or first[-1] != values.size or (np.diff(first) < 0).any():
-            raise content.wrong("first", f"from 0 to {values.size}, rising")
-        if rows.size and not 0 <= rows.min() <= rows.max() < n:
-            raise content.wrong("rows", f"rows below {n}")
-        return cls(values, n, kept, rows, first)
-
-
-def as_wide(exog: object, what: str = "exog") -> WideMatrix | None:
-    """Return a matrix that stays as it is given, or None if it is to be converted to float64.
-
-    Raises
-    ------
-    DataError
-        If sparse columns or a memory map are of another format or type.
-    """
-    if isinstance(exog, sparse.sparray | sparse.spmatrix):
-        return None if is_narrow(exog.shape[1], exog.shape[0]) else _sparse(exog, what)
-    if not isinstance(exog, np.ndarray) or isinstance(exog, np.ma.MaskedArray) or exog.ndim != 2:
-        return None
-    mapped = isinstance(exog, np.memmap)
-    if is_narrow(exog.shape[1], exog.shape[0]) or not (mapped or exog.dtype.name in SMALL):
-        return None
-    _check_type(exog.dtype, what)
-    return WideMatrix(_own(exog), exog.shape[0], np.arange(exog.shape[1]))
-
-
-def _check_type(dtype: np.dtype[Any], what: str) -> None:
-    if dtype.name not in TYPES or not dtype.isnative:
-        raise DataError(
-            f"The {what!r} of {called()} must have values of type {', '.join(TYPES)} in the byte order of "
-            f"this machine, if it has more columns than rows and is a memory map or sparse. Got {dtype} "
-            "instead."
-        )
-
-
-def _own(values: np.ndarray) -> np.ndarray:
-    """Return an array whose rows or columns are contiguous; a copy in its own type only if they are not."""
-    values = np.asarray(values)
-    good = values.itemsize in values.strides and min(values.strides) > 0 and values.flags.aligned
-    values = values if good else np.ascontiguousarray(values)
-    return values.view(np.uint8) if values.dtype == bool else values
-
-
-def _sparse(exog: Any, what: str) -> WideMatrix:
-    if exog.format != "csc":
-        raise DataError(
-            f"The {what!r} of {called()} must be in compressed sparse columns. Got format {exog.format!r} "
-            "instead: call its .tocsc()."
-        )
-    if not exog.has_canonical_format:
-        exog = exog.copy()
-        exog.sum_duplicates()
-    _check_type(exog.dtype, what)
-    n, size = exog.shape
-    values = _own(exog.data)
-    rows = exog.indices.astype(np.int32, copy=False)
-    return WideMatrix(values, n, np.arange(size), rows, exog.indptr.astype(np.int64, copy=False))
 
 
 class WideTerms(Sequence[Term]):
@@ -339,7 +156,7 @@ def _narrow(new: Any, size: int) -> WideMatrix:
             f"The 'new' of {called()} must be a matrix of {size} columns, as in the fit. Got shape "
             f"{values.shape} instead."
         )
-    return WideMatrix(_own(values), values.shape[0], np.arange(values.shape[1]))
+    return WideMatrix(own_values(values), values.shape[0], np.arange(values.shape[1]))
 
 
 @dataclass(frozen=True, eq=False)
