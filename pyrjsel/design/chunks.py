@@ -5,6 +5,7 @@ columns, the order of the chunks and repeated reading, independently of the mean
 """
 
 import os
+import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from itertools import chain
@@ -15,7 +16,7 @@ import pandas as pd
 from pandas.api.types import is_list_like
 
 from pyrjsel._called import called, named
-from pyrjsel._errors import DataError, NotAvailableError
+from pyrjsel._errors import DataError, NotAvailableError, WorkerError
 from pyrjsel._validate import bad_value, check_file
 from pyrjsel.design.frame import as_frame, check_no_path
 
@@ -302,7 +303,15 @@ class DaskChunks:
         while len(parts) > 1:
             pairs = [parts[at : at + 2] for at in range(0, len(parts), 2)]
             parts = [twice(*pair) if len(pair) == 2 else pair[0] for pair in pairs]
-        result: T = parts[0].compute()
+        killed = getattr(sys.modules.get("distributed"), "KilledWorker", ())
+        try:
+            result: T = parts[0].compute()
+        except killed as error:  # Dask has begun it again some times
+            raise WorkerError(
+                f"Workers died of one partition of the data of {called()}, several times. If they lacked "
+                "memory, use smaller partitions, or fewer threads for each worker. "
+                f"Dask says: {error}"
+            ) from error
         return result
 
     def map(

@@ -455,17 +455,20 @@ def _advance(
 ) -> tuple[Any, int, RunTime, ChainEnd | None]:
     watch = Stopwatch()
     runner, done, before = start.runner(job)
-    total, written, file, block = job.total, done, start.file, 1
+    total, written, file, block, steps = job.total, done, start.file, 1, False
     _report(start.chain, done, runner, signals)
     while done < total and not signals.stopped:
         n = min(block, total - done)
+        if hasattr(runner, "expected"):  # each step is saved, until there are no more
+            made, of = runner.expected()
+            n, steps = (n, False) if made == of else (1, True)
         at = time.perf_counter()
         runner.advance(n)
         done += n
         _report(start.chain, done, runner, signals)
         now = time.perf_counter()
         block = next_block(n, now - at)
-        if file is not None and file.due():
+        if file is not None and (steps or file.due()):
             file.save(done, before + watch.read(), runner)
             written = done
     if file is not None and written < done:
