@@ -4,7 +4,7 @@ from abc import ABC, abstractmethod
 from typing import Any, ClassVar, Self
 
 import numpy as np
-from scipy.optimize import brentq
+import scipy
 
 from pyrjsel._typing import FloatArray, IntArray
 from pyrjsel.families._family import Passes
@@ -182,7 +182,7 @@ class Family(ABC):
             return low
         if score(high) >= 0.0:
             return high
-        return float(brentq(score, low, high, xtol=1e-13, rtol=1e-15))
+        return float(scipy.optimize.brentq(score, low, high, xtol=1e-13, rtol=1e-15))
 
     def null_predictor(self, y: FloatArray, weights: FloatArray, offset: FloatArray | None) -> FloatArray:
         """Return the linear predictor (n,) of the null model at its maximum."""

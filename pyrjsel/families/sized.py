@@ -5,7 +5,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar, Self
 
 import numpy as np
-from scipy.optimize import minimize_scalar
+import scipy
 
 from pyrjsel._typing import FloatArray
 from pyrjsel._validate import check_real
@@ -121,7 +121,7 @@ class Sized(Family):
             return -float(family.log_density(y, eta[:, None], w, {}).sum()) - self.log_prior(t)[0]
 
         ends = (self.log_mean - REACH * self.log_sd, self.log_mean + REACH * self.log_sd)
-        found = float(np.exp(minimize_scalar(loss, bounds=ends, method="bounded").x))
+        found = float(np.exp(scipy.optimize.minimize_scalar(loss, bounds=ends, method="bounded").x))
         return replace(self, given=found, table=self.summarise(y, w))
 
     def log_prior(self, t: Any) -> tuple[Any, Any, float]:

@@ -6,7 +6,7 @@ from math import sqrt
 from typing import Any
 
 import numpy as np
-from scipy.spatial.distance import pdist
+import scipy
 
 from pyrjsel._called import called
 from pyrjsel._errors import DataError
@@ -104,7 +104,7 @@ def median_width(x: FloatArray) -> float:
         If it is 0, or there are no two rows.
     """
     rows = x[np.linspace(0, len(x) - 1, min(len(x), MEDIAN_ROWS)).round().astype(int)]
-    width = float(np.median(pdist(rows))) if len(rows) > 1 else 0.0
+    width = float(np.median(scipy.spatial.distance.pdist(rows))) if len(rows) > 1 else 0.0
     if not width > 0:
         raise DataError(
             f"The width 'median' of {called()} needs rows of which at least half the pairs differ. "

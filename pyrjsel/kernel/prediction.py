@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 import numpy as np
 import pandas as pd
-from scipy.spatial import KDTree
+import scipy
 
 from pyrjsel._typing import BoolArray, FloatArray, IntArray
 from pyrjsel._validate import check_real
@@ -72,7 +72,7 @@ class KernelPrediction:
             posterior = part.posterior
             seen = posterior.basis.inputs if isinstance(posterior.x, AbsentArray) else posterior.x
             if rows.size and len(seen):
-                near = KDTree(seen).query(
+                near = scipy.spatial.KDTree(seen).query(
                     self.scaling.inputs(self.x[rows]), distance_upper_bound=FAR * part.width
                 )
                 far[rows] += part.probability * np.isinf(near[0])

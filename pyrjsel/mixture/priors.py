@@ -5,7 +5,7 @@ from functools import lru_cache
 from itertools import pairwise
 
 import numpy as np
-from scipy.integrate import quad
+import scipy
 from scipy.special import gammainc, gammaincinv, gammaln
 
 from pyrjsel._called import named
@@ -235,5 +235,8 @@ def _log_mass(prior: MixturePrior, components: int) -> float:
     # From where all precisions are far too large to where the rate is far too large, in equal parts.
     low = -np.log(prior.max_precision) - 40.0 / min(prior.alpha, 1.0)
     edges = np.linspace(low, np.log(1000.0 * (1.0 + prior.g) / prior.h), 9)
-    parts = [quad(integrand, a, b, epsabs=1e-14, epsrel=1e-11, limit=200)[0] for a, b in pairwise(edges)]
+    parts = [
+        scipy.integrate.quad(integrand, a, b, epsabs=1e-14, epsrel=1e-11, limit=200)[0]
+        for a, b in pairwise(edges)
+    ]
     return float(np.log(np.sum(parts)))

@@ -1,4 +1,4 @@
-"""The time that an import takes in a fresh interpreter, against the module of statsmodels it stands on."""
+"""The time that an import takes in a fresh interpreter, against the packages that it stands on."""
 
 import subprocess
 import sys
@@ -6,7 +6,8 @@ import sys
 import numpy as np
 
 ROUNDS = 9
-MODULES = {"pyrjsel": "pyrjsel", "statsmodels": "statsmodels.discrete.discrete_model"}
+BASE = "numpy, pandas, scipy.linalg, statsmodels.iolib.summary"
+MODULES = {"pyrjsel": "pyrjsel", "base": BASE}
 PROGRAM = """
 import time
 wall, processor = time.perf_counter(), time.process_time()
@@ -32,6 +33,6 @@ def test_bench_import(table):
         table.series("import", module, times[name][:, 0], "ms", scale=1e3, note="by the clock")
         table.series("import", module, times[name][:, 1], "ms", scale=1e3, note="processor")
     medians = {name: np.median(values, axis=0) for name, values in times.items()}
-    wall, processor = medians["pyrjsel"] / medians["statsmodels"]
-    table.add("import", "  ratio of medians, by the clock", wall, "ratio", target=2)
-    table.add("import", "  ratio of medians, processor", processor, "ratio", target=2)
+    wall, processor = medians["pyrjsel"] / medians["base"]
+    table.add("import", "  ratio of medians, by the clock", wall, "ratio", target=1.2)
+    table.add("import", "  ratio of medians, processor", processor, "ratio", target=1.2)

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
+import scipy
 from numpy.typing import ArrayLike, NDArray
-from scipy.stats import gaussian_kde
 
 from pyrjsel._typing import FloatArray
 from pyrjsel._validate import bad_value
@@ -137,5 +137,5 @@ def _curve(draws: FloatArray) -> tuple[FloatArray, FloatArray]:
     middle = inside[(inside >= low) & (inside <= high)]
     margin = 0.1 * (high - low)
     points = np.linspace(low - margin, high + margin, POINTS)
-    density = gaussian_kde(middle)(points)
+    density = scipy.stats.gaussian_kde(middle)(points)
     return points, density / density.max()

@@ -4,13 +4,14 @@ Laplace's approximation at the mode of each model, its correction by importance 
 chains, expanded at one point for all models.
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from hashlib import blake2b
 from typing import Any, cast
 
 import numpy as np
-from scipy.interpolate import CubicHermiteSpline
+import scipy
 from scipy.linalg import solve_triangular
 from scipy.special import betaln, expit, fdtri, gammaln, logit, ndtr
 
@@ -40,7 +41,7 @@ def radii(d: int, count: int, df: float, rng: np.random.Generator) -> FloatArray
 
 
 @lru_cache(maxsize=256)
-def _table(d: int, df: float) -> tuple[float, CubicHermiteSpline]:
+def _table(d: int, df: float) -> tuple[float, Callable[[float], float]]:
     """Return a table of log quantiles of F(d, df) by log odds of the probability, and its end first."""
     end = 6.0
     at = np.linspace(-end, end, NODES)
@@ -54,7 +55,7 @@ def _table(d: int, df: float) -> tuple[float, CubicHermiteSpline]:
     )
     # d log F / d log odds, of which log_density is that of log F.
     slopes = np.exp(np.log(p) + np.log1p(-p) - log_density)
-    return end, CubicHermiteSpline(at, np.log(values), slopes)
+    return end, scipy.interpolate.CubicHermiteSpline(at, np.log(values), slopes)
 
 
 def quantiles(d: int, df: float, p: FloatArray) -> FloatArray:

@@ -12,10 +12,10 @@ from dataclasses import dataclass
 from typing import Protocol, Self
 
 import numpy as np
+import scipy
 from numpy.typing import NDArray
 from scipy.linalg import eigh, lapack, qr, solve_triangular
 from scipy.sparse import csr_array
-from scipy.sparse.csgraph import connected_components
 
 from pyrjsel._typing import BoolArray, ByteArray, FloatArray, IntArray
 from pyrjsel.model_space import ModelSpace
@@ -347,7 +347,7 @@ class IndependentColumns:
             held = csr_array((circuits != 0).astype(np.int64)) @ csr_array(
                 (np.ones(width, dtype=np.int64), (np.arange(width), owner)), shape=(width, sizes.size)
             )
-            part = connected_components(held.T @ held, directed=False)[1]
+            part = scipy.sparse.csgraph.connected_components(held.T @ held, directed=False)[1]
             doubtful = np.flatnonzero(np.asarray(held.sum(axis=0)).ravel())
             self.groups: list[IntArray] = [
                 doubtful[part[doubtful] == number] for number in np.unique(part[doubtful])

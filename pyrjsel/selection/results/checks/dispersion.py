@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.stats import chi2
+from scipy.special import chdtrc
 
 from pyrjsel._errors import DispersionWarning
 from pyrjsel._validate import beyond
@@ -63,7 +63,7 @@ class Dispersion:
             return None
         scale = float(np.mean(2.0 + excess)) / 2.0
         statistic = float(squares.sum())
-        return cls(statistic, df, float(chi2.sf(statistic / scale, df / scale)))
+        return cls(statistic, df, float(chdtrc(df / scale, statistic / scale)))
 
 
 def look_for_dispersion(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
-from scipy.optimize import linprog
+import scipy
 
 from pyrjsel._errors import DataError, SeparationWarning
 from pyrjsel._typing import ByteArray
@@ -29,7 +29,7 @@ def separated(regression: Regression, gamma: ByteArray) -> list[int]:
     used = weights > 0
     y, x = regression.y[used], regression.columns[columns][:, used].T
     outer, both = regression.family.recession_rows(y, x)
-    found = linprog(
+    found = scipy.optimize.linprog(
         -outer.sum(axis=0),
         A_ub=-outer,
         b_ub=np.zeros(len(outer)),
@@ -55,7 +55,9 @@ def separated_completely(regression: Regression, gamma: ByteArray) -> bool:
     if len(both):
         return False
     zero, least = np.zeros(signed.shape[1]), np.ones(len(signed))
-    return bool(linprog(zero, A_ub=-signed, b_ub=-least, bounds=(None, None), method="highs").success)
+    return bool(
+        scipy.optimize.linprog(zero, A_ub=-signed, b_ub=-least, bounds=(None, None), method="highs").success
+    )
 
 
 def separated_models(

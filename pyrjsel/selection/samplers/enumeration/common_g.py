@@ -3,7 +3,7 @@
 from collections.abc import Callable
 
 import numpy as np
-from scipy.optimize import minimize_scalar
+import scipy
 from scipy.special import logsumexp
 
 from pyrjsel._errors import DataError, NotAvailableError
@@ -88,7 +88,7 @@ def common_g(make: Callable[[float], Regression | GaussianRegression], space: Mo
     # The sum can have several maxima: one for wide models, one for narrow ones.
     for k in range(1, total.size - 1):
         if total[k] >= total[k - 1] and total[k] >= total[k + 1] and total[k] > total[0]:
-            found = minimize_scalar(
+            found = scipy.optimize.minimize_scalar(
                 loss, bounds=(grid[k - 1], grid[k + 1]), method="bounded", options={"xatol": CLOSE}
             )
             if found.fun < least:

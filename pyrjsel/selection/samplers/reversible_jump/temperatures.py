@@ -3,7 +3,7 @@
 from dataclasses import dataclass, replace
 
 import numpy as np
-from scipy.optimize import isotonic_regression
+import scipy
 from scipy.special import gdtrix, xlogy
 
 from pyrjsel._typing import FloatArray
@@ -138,7 +138,7 @@ def log_constants(
     seen = np.flatnonzero(visits > 0)
     means = start + bend
     if seen.size:
-        found = isotonic_regression(sums[seen] / visits[seen], weights=visits[seen]).x
+        found = scipy.optimize.isotonic_regression(sums[seen] / visits[seen], weights=visits[seen]).x
         means = bend + np.interp(grid, grid[seen], found - bend[seen])
     steps = 0.5 * (means[1:] + means[:-1]) * np.diff(grid)
     return np.concatenate([[0.0], np.cumsum(steps)])
