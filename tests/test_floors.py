@@ -19,6 +19,7 @@ FLOORS = {
         "_compiled",
         "_docstrings",
         "_errors",
+        "_lazy",
         "_once",
         "_typing",
         "_validate",
@@ -30,7 +31,7 @@ FLOORS = {
     3: ["report"],
     4: ["results"],
     5: ["selection", "patterns", "kernel", "mixture"],
-    6: ["", "_command", "__main__", "sklearn"],
+    6: ["", "_command", "_loading", "__main__", "sklearn"],
 }
 FLOOR = {unit: floor for floor, units in FLOORS.items() for unit in units}
 # Siblings of its own floor that a unit may import.
@@ -41,6 +42,7 @@ SIBLINGS = {
     "design": {"storage"},
     "model_space": {"design"},
     "runtime": {"storage"},
+    "": {"_loading"},
     "_command": {""},
     "__main__": {"", "_command"},
     "sklearn": {""},
@@ -207,6 +209,8 @@ def foreign_fault(unit, path, item):
         return f"only {ONE_FILE[top]} may import {top}"
     if top in OPTIONAL:
         return None if item.nested or item.typing_only else f"{top} is optional: import it inside a function"
+    if path == "_lazy.py" and top == "?":
+        return None  # modules by the names that `__init__.py` hands over
     if item.nested and not item.typing_only:
         return "imports inside functions are for optional third parties alone"
     if standard:

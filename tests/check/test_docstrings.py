@@ -87,6 +87,7 @@ def test_there_are_public_names():
     assert "pyrjsel.datasets.pneumonia" in ITEMS
     assert "pyrjsel.SelectionResults.plot_trace" in ITEMS
     assert set(pyrjsel.__all__) <= set(dir(pyrjsel))
+    assert all(hasattr(pyrjsel, name) for name in pyrjsel.__all__)
     assert len(set(pyrjsel.__all__)) == len(pyrjsel.__all__)
 
 

@@ -1,0 +1,8 @@
+"""Loading of files of every kind: rooms enter their readers in the registry of ``storage``."""
+
+from pyrjsel import kernel, mixture, patterns, selection
+from pyrjsel.storage import load
+
+__all__ = ["load"]
+
+ROOMS = (kernel, mixture, patterns, selection)
