@@ -13,7 +13,8 @@ from pyrjsel._errors import DataError
 from pyrjsel._typing import BoolArray, ByteArray, FloatArray, IntArray
 from pyrjsel.model_space import pack
 from pyrjsel.selection.evidence._conjugate import ConjugateEvidence
-from pyrjsel.selection.evidence.laplace import PROPOSAL_DF, Integral, log_student, radii
+from pyrjsel.selection.evidence.joint import log_student
+from pyrjsel.selection.evidence.laplace import PROPOSAL_DF, Integral, radii
 from pyrjsel.selection.priors._score import GaussianScore
 from pyrjsel.selection.regression._gram import FullGram
 from pyrjsel.selection.regression.chunked import ChunkedRegression, Derivatives

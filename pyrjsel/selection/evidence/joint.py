@@ -4,6 +4,7 @@ The logarithm t of the parameter is one more coordinate of the expansion of seco
 (coefficients, t), and importance draws are of both.
 """
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -35,16 +36,21 @@ class JointFinder:
     `at`, `factor`, moments and draws. Log marginal likelihoods include all constants of the family.
     """
 
-    # There are no nodes of log g: it is known.
-    node_weights = np.empty(0)
-
     def __init__(self, regression: Regression, max_columns: int) -> None:
         self.regression = regression
         self.family: Any = regression.family
-        self.given = ModeFinder(regression.compiled, max_columns, regression.raw_shift)
+        start, prior = regression, regression.prior
+        if prior.mixture is not None:
+            start = replace(regression, prior=prior.given(prior.typical_log_g))
+        self.given = ModeFinder(start.compiled, max_columns, regression.raw_shift)
         self.weights = regression.row_weights
         self.status = NOT_CONVERGED
         self.log_marginal = -np.inf
+
+    @property
+    def node_weights(self) -> FloatArray:
+        """Empty: there are no nodes of log g, which is known."""
+        return np.empty(0)
 
     def mode(self, gamma: ByteArray) -> FloatArray:
         """Return the coefficients (D + 1,) at the posterior mode of a model (J,), zero outside it.
@@ -55,12 +61,16 @@ class JointFinder:
         out = np.zeros(self.regression.n_columns)
         self.log_marginal = -np.inf
         if self._load(gamma):
-            self.status = self._newton(True)
-            self.log_marginal = (
-                self.log_posterior + self.constant + 0.5 * self.at.size * LOG_2PI - _half_log_det(self.factor)
-            )
+            self._search()
             out[self.columns] = self.at[:-1]
         return out
+
+    def _search(self) -> None:
+        """Find the mode from the start in `at`; set `status` and the Laplace value."""
+        self.status = self._newton(True)
+        self.log_marginal = (
+            self.log_posterior + self.constant + 0.5 * self.at.size * LOG_2PI - half_log_det(self.factor)
+        )
 
     def laplace_values(self, gammas: ByteArray) -> tuple[FloatArray, np.ndarray]:
         """Return Laplace log marginal likelihoods and statuses of models (m, J)."""
@@ -96,16 +106,14 @@ class JointFinder:
         self.mode(gamma)
         if self.status != CONVERGED:
             return np.nan, np.nan, None, None
-        d = self.at.size
-        rays = direction / np.sqrt(np.sum(direction**2, axis=1, keepdims=True))
-        rays = solve_triangular(self.factor, rays.T, lower=True, trans="T").T
-        log_density = (
-            gammaln(0.5 * (df + d))
-            - gammaln(0.5 * df)
-            - 0.5 * d * np.log(0.5 * df)
-            - 0.5 * (df + d) * np.log1p(radius**2 / df)
-        )
-        return self.reweigh(self.at, rays, radius, log_density, draws=draws)
+        direction = direction / np.sqrt(np.sum(direction**2, axis=1, keepdims=True))
+        points, values = self._integrate(radius, direction, df, uniform)
+        return self._summary(points, values, draws)
+
+    def _integrate(self, radius: FloatArray, direction: FloatArray, df: float, uniform: Any) -> Any:
+        """Draw from the proposal at the mode; return draws and log weights."""
+        rays = solve_triangular(self.factor, direction.T, lower=True, trans="T").T
+        return self._weighted(self.at, rays, radius, log_student(radius, self.at.size, df))
 
     def reweigh(
         self,
@@ -117,9 +125,19 @@ class JointFinder:
         draws: bool = False,
     ) -> Any:
         """Integrate the last model with another proposal; as :meth:`ModeFinder.reweigh`."""
+        points, values = self._weighted(center, rays, radius, log_density)
+        return self._summary(points, values, draws)
+
+    def _weighted(
+        self, center: FloatArray, rays: FloatArray, radius: FloatArray, log_density: FloatArray
+    ) -> tuple[FloatArray, FloatArray]:
+        """Return draws (2 P, d) around a centre and their log weights."""
         away = radius[:, None] * rays
         points = np.stack([center + away, center - away], axis=1).reshape(-1, center.size)
-        values = self._log_targets(points) - self.log_posterior - np.repeat(log_density, 2)
+        return points, self._log_targets(points) - self.log_posterior - np.repeat(log_density, 2)
+
+    def _summary(self, points: FloatArray, values: FloatArray, draws: bool) -> Any:
+        """Return integral, its variance, moments and draws from draws and their log weights."""
         top = float(values.max())
         weights = np.exp(values - top)
         total = float(weights.sum())
@@ -262,10 +280,17 @@ class JointFinder:
                 )
             return False, np.asarray(factor, dtype=np.float64)
 
-    def _log_targets(self, points: FloatArray) -> FloatArray:
-        """Return log posteriors, without the constant of the prior, at points (m, d + 1)."""
+    def _log_prior(self, b: FloatArray, t: FloatArray, log_g: float | None) -> FloatArray:
+        """Return log prior densities of coefficients (m, d), without their constant."""
+        return np.asarray(self._factor_of_prior(t) * self._exponent(b) - self.scales * (t - self.typical))
+
+    def _log_targets(self, points: FloatArray, log_g: float | None = None) -> FloatArray:
+        """Return log posteriors, without the constant of the prior, at points (m, d + 1).
+
+        If g has a prior, given a value of it or integrated over it.
+        """
         t = points[:, -1]
-        out = self._factor_of_prior(t) * self._exponent(points[:, :-1]) - self.scales * (t - self.typical)
+        out = self._log_prior(points[:, :-1], t, log_g)
         for start in range(0, len(points), AT_ONCE):
             some = slice(start, start + AT_ONCE)
             eta = self.regression.offset + points[some, :-1] @ self.x
@@ -273,5 +298,12 @@ class JointFinder:
         return np.asarray(out)
 
 
-def _half_log_det(factor: FloatArray) -> float:
+def half_log_det(factor: FloatArray) -> float:
+    """Return half the log determinant of a matrix with a Cholesky factor (d, d)."""
     return float(np.sum(np.log(np.diag(factor))))
+
+
+def log_student(radius: FloatArray, d: int, df: float) -> FloatArray:
+    """Return log densities of a standard Student distribution, minus that of the standard normal at 0."""
+    peak = gammaln(0.5 * (df + d)) - gammaln(0.5 * df) - 0.5 * d * np.log(0.5 * df)
+    return np.asarray(peak - 0.5 * (df + d) * np.log1p(radius**2 / df))

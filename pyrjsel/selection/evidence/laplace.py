@@ -13,7 +13,7 @@ from typing import Any, cast
 import numpy as np
 import scipy
 from scipy.linalg import solve_triangular
-from scipy.special import betaln, expit, fdtri, gammaln, logit, ndtr
+from scipy.special import betaln, expit, fdtri, logit, ndtr
 
 from pyrjsel._errors import DataError
 from pyrjsel._once import alone, kept_property
@@ -21,7 +21,8 @@ from pyrjsel._typing import ByteArray, FloatArray
 from pyrjsel.model_space import ModelSpace, Space, pack
 from pyrjsel.selection.evidence._conjugate import ConjugateEvidence
 from pyrjsel.selection.evidence._laplace import ModeFinder
-from pyrjsel.selection.evidence.joint import JointFinder
+from pyrjsel.selection.evidence.joint import JointFinder, log_student
+from pyrjsel.selection.evidence.joint_mixture import MixtureFinder
 from pyrjsel.selection.priors._score import GaussianScore
 from pyrjsel.selection.priors.base import CompiledPrior
 from pyrjsel.selection.regression._gram import FullGram
@@ -66,12 +67,6 @@ def quantiles(d: int, df: float, p: FloatArray) -> FloatArray:
     tails = np.abs(at) > end
     out[tails] = fdtri(d, df, p[tails])
     return np.asarray(out)
-
-
-def log_student(radius: FloatArray, d: int, df: float) -> FloatArray:
-    """Return log densities of a standard Student distribution, minus that of the standard normal at 0."""
-    peak = gammaln(0.5 * (df + d)) - gammaln(0.5 * df) - 0.5 * d * np.log(0.5 * df)
-    return np.asarray(peak - 0.5 * (df + d) * np.log1p(radius**2 / df))
 
 
 def log_det(factor: FloatArray) -> float:
@@ -364,7 +359,8 @@ class MarginalLikelihood:
         """
         if self.nuisance:
             # With the methods that families with nuisance parameters need.
-            return cast(ModeFinder, JointFinder(self.regression, self.max_columns))
+            kind = JointFinder if self.regression.prior.mixture is None else MixtureFinder
+            return cast(ModeFinder, kind(self.regression, self.max_columns))
         return ModeFinder(self.regression.compiled, self.max_columns, self.regression.raw_shift)
 
     @property

@@ -23,6 +23,7 @@ from pyrjsel.selection.models.base import Selection
 from pyrjsel.selection.posterior import Posterior
 from pyrjsel.selection.priors.base import CoefficientPrior
 from pyrjsel.selection.priors.coefficients import GPrior, Normal, for_unit_scale
+from pyrjsel.selection.priors.g_mixtures import Mixture
 from pyrjsel.selection.priors.registry import GAUSSIAN
 from pyrjsel.selection.protocols import SingleModel
 from pyrjsel.selection.regression.gaussian import GaussianRegression
@@ -65,8 +66,8 @@ class LinearSelection(Selection):
     coef_prior : GPrior, mixture of g-priors, Normal, SpikeSlab, EmpiricalBayes, BIC or AIC, optional
         Prior on the coefficients of a model; None is ``GPrior(g="n")`` with the number of rows n. Prior
         variances are multiples of the error variance, except for ``Normal(scaled=False)`` and ``SpikeSlab``.
-        With Student-t errors, whose scale sigma takes the place of the error standard deviation, GPrior, or
-        Normal without ``scaled=False``.
+        With Student-t errors, whose scale sigma takes the place of the error standard deviation, GPrior, a
+        mixture of g-priors, ``EmpiricalBayes("global")``, or Normal without ``scaled=False``.
     <model prior>
     sigma_prior : InverseGamma, optional
         Prior on the error variance; None is ``1 / sigma^2``, the only one for Student-t errors.
@@ -373,11 +374,16 @@ class LinearSelection(Selection):
                 "Student-t errors do not support 'weights', whose scale would not be that of a variance: "
                 "leave them out, or use errors='normal'."
             )
-        prior = self.coef_prior
-        if not isinstance(prior, GPrior | Normal) or (isinstance(prior, Normal) and prior.scaled is False):
+        prior = self._settled
+        if isinstance(prior, Mixture):
+            prior = replace(prior, information="null")  # which makes no difference in linear models
+        if not isinstance(prior, GPrior | Mixture | Normal) or (
+            isinstance(prior, Normal) and prior.scaled is False
+        ):
             raise NotAvailableError(
-                "Student-t errors support GPrior, and Normal whose variance is a multiple of sigma^2. Got "
-                f"{prior!r}: use one of these, or errors='normal'."
+                "Student-t errors support GPrior, mixtures of g-priors, EmpiricalBayes('global'), and Normal "
+                f"whose variance is a multiple of sigma^2. Got {prior!r}: use one of these, or "
+                "errors='normal'."
             )
         return Regression.build(
             self.data.X,

@@ -217,7 +217,7 @@ class GPrior(CoefficientPrior):
         return FixedG(zero, zero, zero, g=self.value(n))
 
 
-def for_unit_scale(prior: "Normal | GPrior") -> "Normal | GPrior":
+def for_unit_scale(prior: CoefficientPrior) -> CoefficientPrior:
     """Return the prior at sigma = 1 of a model with a scale sigma, in the form of families without one.
 
     Raises
@@ -225,10 +225,13 @@ def for_unit_scale(prior: "Normal | GPrior") -> "Normal | GPrior":
     ParameterError
         If the prior of the intercept is not flat.
     """
-    _check_flat(prior)
     if isinstance(prior, Normal):
+        _check_flat(prior)
         return replace(prior, scaled=None, intercept="flat")
-    return replace(prior, information="unit", intercept="flat")
+    if isinstance(prior, GPrior):
+        _check_flat(prior)
+        return replace(prior, information="unit", intercept="flat")
+    return prior
 
 
 def _check_flat(prior: "Normal | GPrior") -> None:

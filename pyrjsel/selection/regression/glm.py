@@ -198,7 +198,8 @@ class Regression(TermColumns):
         scale[constant] = 1.0
         columns[1:][constant] = 0.0
         columns[1:] /= scale[:, None]
-        lead, null = family.predictors, coef_prior.of_null_model
+        # With a scale the information of the null model is that of the columns, in units of the scale.
+        lead, null = family.predictors, coef_prior.of_null_model and not family.scaled
         if null and lead == 1:
             gram = null_information(family, columns[1:], y, w, offset)
         else:
@@ -213,7 +214,8 @@ class Regression(TermColumns):
             mean, scale = np.repeat(mean, lead), np.repeat(scale, lead)
         if family.scaled:
             prior = prior.times(family.size**-2.0)
-        if family.expanded and (prior.mixture is not None or prior.rule is not None):
+        unsupported = prior.rule is not None or (prior.mixture is not None and not family.scaled)
+        if family.expanded and unsupported:
             unknown = listed(family.expanded)
             raise NotAvailableError(
                 f"A {family.name} model with an unknown {unknown} supports Normal priors, and GPrior with a "
@@ -285,13 +287,14 @@ class Regression(TermColumns):
 
     def first(self) -> tuple["Regression", FloatArray]:
         """Return the regression for starting modes of chains, and the other parameters of states."""
+        found, values = self, np.empty(0)
         if self.family.expanded:
             known, values = self.family.known()
-            return replace(self, family=known), values
+            found = replace(found, family=known)
         if self.prior.mixture is None:
-            return self, np.empty(0)
+            return found, values
         log_g = self.prior.typical_log_g
-        return replace(self, prior=self.prior.given(log_g)), np.array([log_g])
+        return replace(found, prior=self.prior.given(log_g)), np.append(values, log_g)
 
     def scores(self) -> FloatArray:
         """Return the score statistic of each column (D,) in the null model.

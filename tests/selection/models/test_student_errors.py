@@ -61,7 +61,8 @@ def log_posterior(point, x, y, df, prior):
     value = stats.t.logpdf(y, df, eta, np.exp(t)[..., None]).sum(axis=-1) + np.log(2.0)
     centred = x - x.mean(axis=0)
     if isinstance(prior, rj.GPrior):
-        mean, precision = np.zeros(d), centred.T @ centred / len(y)
+        g = len(y) if prior.g == "n" else prior.g
+        mean, precision = np.zeros(d), centred.T @ centred / g
     else:
         sd = prior.scale / (x.std(axis=0) if prior.standardize else np.ones(d))
         mean, precision = np.full(d, prior.mean), np.diag(sd**-2.0)
@@ -71,14 +72,15 @@ def log_posterior(point, x, y, df, prior):
     return value + 0.5 * (log_det - form) - d * (0.5 * np.log(2 * np.pi) + t)
 
 
-def by_quadrature(x, y, df, prior):
+def by_quadrature(x, y, df, prior, step=0.7):
     """Log marginal likelihood, and mean and deviation of log sigma, by a sum over a rotated grid."""
     d = x.shape[1] + 2
     start = np.concatenate([[y.mean()], np.zeros(x.shape[1]), [np.log(y.std())]])
     best = optimize.minimize(lambda v: -log_posterior(v, x, y, df, prior), start, method="BFGS")
     factor = np.linalg.cholesky(best.hess_inv)
     # Nine standard deviations; sums with steps of 0.7 of one have an error of exp(-2 pi^2 / 0.7^2).
-    steps = np.arange(-9.1, 9.2, 0.7) if d < 4 else np.arange(-7, 7.1, 0.7)
+    reach = 13 if d < 4 else 10
+    steps = 0.7 * np.arange(-reach, reach + 1) if step == 0.7 else step * np.arange(-7, 8)
     grid = np.array(list(itertools.product(steps, repeat=d)))
     points = best.x + grid @ factor.T
     heights = np.concatenate(
@@ -87,7 +89,7 @@ def by_quadrature(x, y, df, prior):
     total, t = logsumexp(heights), points[:, -1]
     share = np.exp(heights - total)
     mean = share @ t
-    log_cell = d * np.log(0.7) + np.log(np.diag(factor)).sum()
+    log_cell = d * np.log(step) + np.log(np.diag(factor)).sum()
     return total + log_cell, mean, np.sqrt(share @ (t - mean) ** 2)
 
 
@@ -117,6 +119,80 @@ def test_integrals_agree_with_quadrature(table, kind, terms, df):
     # 4,000 draws, of which systematic resampling leaves most of the effective number.
     assert abs(drawn.mean() - mean) < 6 * sd / np.sqrt(2000)
     assert drawn.std() == pytest.approx(sd, rel=0.12)
+
+
+MIXTURES = [rj.HyperG(3), rj.ZellnerSiow(), rj.HyperGN(4), rj.Robust(), rj.CCH(1.0, 20.0, 1.0)]
+
+
+@pytest.mark.parametrize(
+    ("terms", "prior"),
+    [
+        (["a"], MIXTURES[0]),
+        *(pytest.param(["a", "b"], prior, marks=pytest.mark.statistical) for prior in MIXTURES[1:]),
+    ],
+    ids=repr,
+)
+def test_mixtures_agree_with_sums_of_quadrature(table, terms, prior):
+    """Over a grid of log g, or log(g - least), beyond which there is 1e-5 of the mass."""
+    fit = rj.linear("y ~ a + b", table, offset="shift", errors="student", coef_prior=prior).fit(rng=3)
+    gamma = np.array([name in terms for name in ("a", "b")], dtype=np.uint8)
+    found = fit._marginal.integrate(gamma, pairs=16384)
+    y, x = (table["y"] - table["shift"]).to_numpy(), table[terms].to_numpy()
+    t = np.arange(-11.0, 17.0 if len(terms) == 1 else 22.0)
+    log_g = prior.log_g_at(t, N, len(terms))
+    heights = [by_quadrature(x, y, 4.0, rj.GPrior(g), step=1.0)[0] for g in np.exp(log_g)]
+    want = logsumexp(heights + prior.density_at(t, N, len(terms)))
+    # Six standard errors: 2e-9; sums over g have an error of 5e-5, those over coefficients of 3e-4.
+    assert found.variance < 3e-6
+    assert abs(found.log_marginal - want) < 6 * np.sqrt(found.variance) + 4e-4
+    # The formula before importance sampling, and its normal mixture, are near.
+    assert fit._marginal.approximate(gamma).log_marginal == pytest.approx(want, abs=0.15)
+
+
+@pytest.mark.parametrize("prior", [rj.HyperGN(3), rj.Robust()], ids=repr)
+def test_mixtures_with_many_degrees_of_freedom_are_those_of_normal_errors(table, prior):
+    """By other code: closed forms in sigma and interpolated integrals over g."""
+    student = rj.linear(FORMULA, table, errors="student", df=1e5, coef_prior=prior).fit(rng=1, pairs=1024)
+    normal = rj.linear(FORMULA, table, coef_prior=prior).fit()
+    # Six standard errors of integrals with a variance of 2e-5, and 1e-4 for the degrees of freedom.
+    want = normal.inclusion["posterior"]
+    np.testing.assert_allclose(student.inclusion["posterior"], want, atol=6 * 2e-5**0.5 * 0.25 + 1e-4)
+
+
+@pytest.mark.parametrize("sampler", ["rjmcmc", "population", "collapsed"])
+def test_chains_with_an_unknown_g_agree_with_enumeration(table, sampler):
+    prior = {"rjmcmc": rj.ZellnerSiow(), "population": rj.HyperG(3), "collapsed": rj.Robust()}[sampler]
+    model = rj.linear(FORMULA, table, offset="shift", errors="student", coef_prior=prior)
+    exact = model.fit(rng=1, pairs=1024)
+    draws = {"rjmcmc": 5000, "population": 1500, "collapsed": 300}[sampler]
+    found = model.fit(sampler=sampler, draws=draws, rng=2)
+    error = np.hypot(found.posterior.inclusion_mcse, exact.posterior.inclusion_mcse)
+    # |z| < 5.5 in 3 comparisons of 3 samplers: 3e-7.
+    assert np.abs((found.posterior.inclusion - exact.posterior.inclusion) / error).max() < 5.5
+    assert found.nuisance.loc["sigma", "mean"] == pytest.approx(exact.nuisance.loc["sigma", "mean"], rel=0.05)
+
+
+@pytest.mark.statistical
+@pytest.mark.parametrize("prior", MIXTURES[:3], ids=repr)
+@pytest.mark.parametrize("sampler", ["rjmcmc", "population"])
+def test_long_chains_with_an_unknown_g_agree_with_enumeration(table, sampler, prior):
+    model = rj.linear(FORMULA, table, offset="shift", errors="student", coef_prior=prior)
+    exact = model.fit(rng=1, pairs=8192)
+    found = model.fit(sampler=sampler, draws=60_000 if sampler == "rjmcmc" else 15_000, rng=2)
+    error = np.hypot(found.posterior.inclusion_mcse, exact.posterior.inclusion_mcse)
+    # |z| < 6 in 3 comparisons of 6 cases: 4e-8 by the normal law.
+    assert np.abs((found.posterior.inclusion - exact.posterior.inclusion) / error).max() < 6
+    for name in ("mean", "sd"):
+        near = found.coefficients[name] - exact.coefficients[name]
+        assert np.abs(near / exact.coefficients["sd"]).max() < 0.05
+
+
+def test_one_g_for_all_models(table):
+    model = rj.linear("y ~ a + b", table, errors="student", coef_prior=rj.EmpiricalBayes("global"))
+    known = rj.linear("y ~ a + b", table, errors="student", coef_prior=rj.GPrior(model.g))
+    assert model.g > 0
+    ours, theirs = (kind.fit(rng=1).posterior.inclusion for kind in (model, known))
+    np.testing.assert_allclose(ours, theirs, rtol=1e-12)
 
 
 @pytest.mark.parametrize("df", [1.0, 4.0, 30.0])
@@ -448,8 +524,8 @@ BAD = {
     "other errors": ({"errors": "cauchy"}, rj.ParameterError, r"'errors' .*'normal'.*'student'.*'cauchy'"),
     "weights": ({"weights": "shift"}, rj.NotAvailableError, r"do not support 'weights'"),
     "sigma_prior": ({"sigma_prior": rj.InverseGamma(1, 1)}, rj.ParameterError, "'sigma_prior' .*None if"),
-    "a mixture": ({"coef_prior": rj.ZellnerSiow()}, rj.NotAvailableError, r"support GPrior, and Normal"),
-    "BIC": ({"coef_prior": rj.BIC()}, rj.NotAvailableError, r"support GPrior, and Normal"),
+    "a local g": ({"coef_prior": rj.EmpiricalBayes()}, rj.NotAvailableError, r"support GPrior, mixtures"),
+    "BIC": ({"coef_prior": rj.BIC()}, rj.NotAvailableError, r"support GPrior, mixtures"),
     "unscaled": ({"coef_prior": rj.Normal(1.0, scaled=False)}, rj.NotAvailableError, "multiple of sigma"),
     "an intercept": ({"coef_prior": rj.GPrior("n", intercept="joint")}, rj.ParameterError, "'intercept'"),
 }

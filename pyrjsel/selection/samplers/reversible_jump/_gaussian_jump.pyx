@@ -28,28 +28,15 @@ from libc.math cimport exp, log
 import numpy as np
 
 from pyrjsel._core.random cimport (
-    bitgen_of, bitgen_t, random_standard_exponential, random_standard_gamma,
+    bitgen_of, bitgen_t, random_standard_gamma,
 )
 from pyrjsel.selection.regression._problem cimport Problem, prior_dimension, prior_exponent
-from pyrjsel.selection.samplers.reversible_jump._rjmcmc cimport ReversibleJump
+from pyrjsel.selection.samplers.reversible_jump._rjmcmc cimport ReversibleJump, draw_log_g
 
 cdef double LOG_2PI = 1.8378770664093454836
 # Draws of sigma^2 that differ from a typical one by more than this factor are rejected. Only tempered chains
 # over two or three rows come near it, where the tail of the target is a power of sigma^2 close to 0.
 cdef double LEAST = 1e-200, MOST = 1e200
-
-
-cdef double draw_log_g(bitgen_t* rng, double shape, double power, double unit, double half_form,
-                       double log_g) noexcept nogil:
-    """Draw log g, where ``1 / g ~ Gamma(shape, unit tau + half_form)`` given tau.
-
-    See ``Mixture.conditional``. The logarithm of a gamma variate, which itself may underflow.
-    """
-    cdef double tau = 1.0
-    if power > 0.0:
-        tau = random_standard_gamma(rng, power) / (1.0 + unit * exp(-log_g))
-    return (log(unit * tau + half_form) - log(random_standard_gamma(rng, shape + 1.0))
-            + random_standard_exponential(rng) / shape)
 
 
 @cython.final

@@ -12,17 +12,32 @@ Each iteration starts by recomputing everything from (gamma, b), so that roundin
 a state saved between two iterations has the same further draws, bit for bit.
 """
 
-from libc.math cimport INFINITY, sqrt
+from libc.math cimport INFINITY, exp, log, sqrt
 from libc.stdint cimport int64_t, uint64_t
 from libc.string cimport memcpy, memset
 
 import numpy as np
 
-from pyrjsel._core.random cimport bitgen_of, bitgen_t, random_standard_uniform
+from pyrjsel._core.random cimport (
+    bitgen_of, bitgen_t, random_standard_exponential, random_standard_gamma, random_standard_uniform,
+)
 from pyrjsel.selection.samplers.reversible_jump._trades cimport Trades
 from pyrjsel.selection.samplers.reversible_jump._moves cimport N_MOVES
 from pyrjsel.selection.regression._problem cimport prior_dimension
 from pyrjsel.model_space._space cimport model_flip
+
+
+cdef double draw_log_g(bitgen_t* rng, double shape, double power, double unit, double half_form,
+                       double log_g) noexcept nogil:
+    """Draw log g, where ``1 / g ~ Gamma(shape, unit tau + half_form)`` given tau.
+
+    See ``Mixture.conditional``. The logarithm of a gamma variate, which itself may underflow.
+    """
+    cdef double tau = 1.0
+    if power > 0.0:
+        tau = random_standard_gamma(rng, power) / (1.0 + unit * exp(-log_g))
+    return (log(unit * tau + half_form) - log(random_standard_gamma(rng, shape + 1.0))
+            + random_standard_exponential(rng) / shape)
 
 
 cdef class ReversibleJump(Trades):

@@ -38,5 +38,6 @@ class ScaleJump(SliceJump):
         b: FloatArray,
         *,
         errors: tuple[float, float, float],
+        mixture: tuple[float, float, float] | None = None,
         **rest: Any,
     ) -> None: ...

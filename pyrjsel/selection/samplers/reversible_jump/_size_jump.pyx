@@ -18,7 +18,7 @@ from pyrjsel._core.random cimport (
     bitgen_of, bitgen_t, random_standard_exponential, random_standard_uniform,
 )
 from pyrjsel.selection.regression._problem cimport Problem, prior_dimension, prior_exponent
-from pyrjsel.selection.samplers.reversible_jump._rjmcmc cimport ReversibleJump
+from pyrjsel.selection.samplers.reversible_jump._rjmcmc cimport ReversibleJump, draw_log_g
 
 cdef double HALF_LOG_2PI = 0.9189385332046727418
 # Width of the first interval of a slice, and most intervals: a log size varies by a tenth to a few units, and
@@ -177,20 +177,27 @@ cdef class ScaleJump(SliceJump):
         At a typical sigma, with the prior there; its passes are those of the family.
     space, gamma, **rest
         As for :class:`Moves`.
-    b : float64 array (D + 2,)
-        Coefficients on the internal scale, and sigma.
+    b : float64 array (D + 2,) or (D + 3,)
+        Coefficients on the internal scale, sigma, and log g if it is unknown.
     errors : tuple of (float, float, float)
         Degrees of freedom, the typical sigma, and the log density of an error of 0 with sigma = 1.
+    mixture : tuple of (float, float, float), optional
+        Result of ``Mixture.conditional``; the prior of the problem is then that at g = 1.
     """
 
     cdef double df, log_typical, constant
     cdef double[::1] numbers, other      # weights, df and df sigma^2, as passes take them
+    cdef bint mixed
+    cdef double shape, power, unit
 
-    def __init__(self, Problem problem not None, space, gamma, b, *, errors, **rest):
+    def __init__(self, Problem problem not None, space, gamma, b, *, errors, mixture=None, **rest):
         cdef Py_ssize_t n = problem.c.n
-        if not 0.0 < b[len(b) - 1] < np.inf:
+        if not 0.0 < b[problem.c.n_columns] < np.inf:
             raise ValueError("sigma must be positive and finite")
-        self.n_extra = 1
+        self.mixed = mixture is not None
+        if self.mixed:
+            self.shape, self.power, self.unit = mixture
+        self.n_extra = 2 if self.mixed else 1
         self.df, typical, self.constant = errors
         self.log_typical = log(typical)
         self.numbers, self.other = np.ones(n + 2), np.ones(n + 2)
@@ -203,12 +210,14 @@ cdef class ScaleJump(SliceJump):
 
     cdef int refresh(self) noexcept nogil:
         """Recompute everything from the state, the scales first."""
-        cdef double sigma = self.b[self.p.n_columns], t = log(sigma)
+        cdef double sigma = self.b[self.p.n_columns], t = log(sigma), log_g = 0.0
+        if self.mixed:
+            log_g = self.b[self.p.n_columns + 1]
         self.numbers[self.p.n + 1] = self.df * sigma * sigma
         self.own.w = &self.numbers[0]
-        self.own.scale = exp(2.0 * (self.log_typical - t))
+        self.own.scale = exp(2.0 * (self.log_typical - t) - log_g)
         self.own.log_constant = 2.0 * self.log_typical - t - HALF_LOG_2PI
-        self.own.log_unit = self.log_typical
+        self.own.log_unit = self.log_typical + 0.5 * log_g
         self.apart = self.without_eta(t)
         return ReversibleJump.refresh(self)
 
@@ -227,3 +236,15 @@ cdef class ScaleJump(SliceJump):
         self.other[self.p.n + 1] = self.df * exp(2.0 * t)
         return self.t * (self.p.shifted(self.p.n, self.eta, self.p.columns, 0.0, self.p.wy, &self.other[0],
                                         self.eta_new) + self.without_eta(t) + self.of_prior(t, now))
+
+    cdef void draw_parameter(self, bitgen_t* rng) noexcept nogil:
+        """Draw g from its full conditional and update sigma, without a recomputation."""
+        cdef double* log_g = &self.b[self.p.n_columns + 1]
+        cdef double half_form
+        if self.mixed:
+            self.refresh()
+            self.gather(self.b, self.small)
+            half_form = -self.t * prior_exponent(self.p, self.d, self.cols, self.small) * exp(log_g[0])
+            log_g[0] = draw_log_g(rng, self.shape + 0.5 * prior_dimension(self.p, self.d), self.power,
+                                  self.unit, half_form, log_g[0])
+        SliceJump.draw_parameter(self, rng)

@@ -41,6 +41,8 @@ def make_chain(
         if regression.family.expanded:
             more = {**regression.family.of_jumps(), **rest}
             if regression.family.scaled:
+                if prior.mixture is not None:
+                    more["mixture"] = prior.mixture.conditional(prior.total_weight)
                 return ScaleJump(*common, **more)
             return SizeJump(*common, weights=regression.row_weights, offset=regression.offset, **more)
         if prior.mixture is None:
