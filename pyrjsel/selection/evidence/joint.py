@@ -61,11 +61,11 @@ class JointFinder:
         out = np.zeros(self.regression.n_columns)
         self.log_marginal = -np.inf
         if self._load(gamma):
-            self._search()
+            self._find()
             out[self.columns] = self.at[:-1]
         return out
 
-    def _search(self) -> None:
+    def _find(self) -> None:
         """Find the mode from the start in `at`; set `status` and the Laplace value."""
         self.status = self._newton(True)
         self.log_marginal = (

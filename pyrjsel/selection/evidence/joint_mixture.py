@@ -54,12 +54,12 @@ class MixtureFinder(JointFinder):
         self._forget()
         return super().maximum_likelihood(gamma)
 
-    def _search(self) -> None:
+    def _find(self) -> None:
         """Find the modes at the nodes of log g from the mode at a typical one, outward."""
         self._forget()
         self.terms = self.columns.size - self.regression.leading
         if not self.terms:
-            super()._search()
+            super()._find()
             return
         step = STEP
         while step > STEPS * np.sqrt(2.0 / (self.terms + self.mixture.narrow)):
