@@ -6,11 +6,13 @@ import numpy as np
 
 from pyrjsel._called import called
 from pyrjsel._errors import ParameterError
-from pyrjsel._typing import ByteArray
+from pyrjsel._typing import ByteArray, FloatArray
 from pyrjsel._validate import bad_value, unknown_name
 from pyrjsel.model_space.sampling import sample_models
 from pyrjsel.model_space.space import ModelSpace
 
+# Number of terms with the highest scores, of which starts have a half.
+PROMISING = 20
 # Attempts at a dispersed start with a coefficient prior, each with half the terms of the last.
 START_TRIES = 12
 
@@ -74,4 +76,22 @@ def dispersed_start(
         smaller = gamma.copy()
         smaller[rng.permutation(free)[: (free.size + 1) // 2]] = 0
         gamma = smaller if space.feasible(smaller) else space.empty_model()
+    return space.empty_model()
+
+
+def promising_start(
+    space: ModelSpace, exists: Callable[[ByteArray], bool], rng: np.random.Generator, scores: FloatArray
+) -> ByteArray:
+    """Draw half of the free terms with the highest `scores` (J,), fewer if that model is not feasible.
+
+    For thousands of terms, of which a draw from the prior would have dozens that the data do not support.
+    """
+    free = np.flatnonzero(space.free)
+    best = rng.permutation(free[np.argsort(-scores[free], kind="stable")[:PROMISING]])
+    while best.size:
+        best = best[: best.size // 2]
+        gamma = space.empty_model()
+        gamma[best] = 1
+        if space.feasible(gamma) and exists(gamma):
+            return gamma
     return space.empty_model()

@@ -392,6 +392,16 @@ class GaussianRegression(TermColumns):
         return isinstance(self.rooted, WideColumns)
 
     @property
+    def many(self) -> bool:
+        """Whether there are so many columns that their cross-products are computed on demand."""
+        return not self.held
+
+    @property
+    def term_scores(self) -> FloatArray:
+        """Largest squared product of the response and a standardised column of each term, (J,)."""
+        return np.asarray(np.maximum.reduceat(self.cross**2, self.starts[:-1]))
+
+    @property
     def held(self) -> bool:
         """Whether cross-products of all columns are computed at once."""
         return self.rooted is None or self.mean.size <= max(SMALL_GRAM, self.n)

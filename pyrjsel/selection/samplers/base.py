@@ -15,7 +15,7 @@ from pyrjsel._called import named
 from pyrjsel._typing import ByteArray
 from pyrjsel.families import NONE, Gaussian, Nuisance
 from pyrjsel.model_space import ModelSpace
-from pyrjsel.model_space.starts import dispersed_start
+from pyrjsel.model_space.starts import dispersed_start, promising_start
 from pyrjsel.runtime import WARM, DrawnChains, FitSettings
 from pyrjsel.selection.posterior import Posterior
 from pyrjsel.selection.protocols import SingleModel
@@ -184,12 +184,18 @@ class Job:
         return self.kind.single(self)
 
     def first_model(self, chain: int, rng: np.random.Generator, most: int | None = None) -> ByteArray:
-        """Return the starting model of a chain: a given one, the smallest, or a draw from the prior."""
+        """Return the starting model of a chain: a given one, the smallest, or a random one.
+
+        That is a draw from the prior, or, of thousands of columns, a half of the best ones alone.
+        """
         if self.starts is not None:
             return np.asarray(self.starts[chain % len(self.starts)])
         if chain == 0:
             return self.space.empty_model()
-        return dispersed_start(self.space, self.kind.existence(self), rng, most)
+        exists = self.kind.existence(self)
+        if getattr(self.regression, "many", False) and not len(self.space.parent):
+            return promising_start(self.space, exists, rng, self.regression.term_scores)
+        return dispersed_start(self.space, exists, rng, most)
 
 
 class Chain:

@@ -8,6 +8,7 @@ import pytest
 from scipy import sparse
 
 import pyrjsel as rj
+from pyrjsel.model_space.starts import promising_start
 
 N, P = 120, 1300
 EFFECTS = [3, 700, 1299]
@@ -209,3 +210,24 @@ def test_small_matrices_are_converted(problem):
     expected = rj.LinearSelection(y, few.astype(float)).fit().inclusion
     for form in (few, sparse.csc_array(few), sparse.csr_array(few)):
         pd.testing.assert_frame_equal(rj.LinearSelection(y.to_numpy(), form).fit().inclusion, expected)
+
+
+@pytest.mark.parametrize("options", [{}, {"max_size": 4}, {"always": ["x9"], "max_size": 3}], ids=repr)
+def test_chains_start_among_the_best_columns_alone(problem, options):
+    y, x = problem
+    model = quietly(y, x, **options)
+    scores = model.regression.term_scores
+    z = (x - x.mean(axis=0)) / x.std(axis=0)
+    np.testing.assert_allclose(scores, (z.T @ (y - y.mean())) ** 2, rtol=1e-10)
+    fixed = [model.term_names.index(name) for name in options.get("always", [])]
+    best = {*np.argsort(-scores)[: 20 + len(fixed)], *fixed}
+    seen = set()
+    for seed in range(5):
+        gamma = promising_start(model.space, lambda gamma: True, np.random.default_rng(seed), scores)
+        inside = np.flatnonzero(gamma).tolist()
+        assert {*fixed} <= {*inside} <= best
+        assert len(inside) == {4: 2, 3: 3}.get(options.get("max_size"), 10)
+        seen.add(tuple(inside))
+    assert len(seen) == 5
+    nothing = promising_start(model.space, lambda gamma: False, np.random.default_rng(0), scores)
+    np.testing.assert_array_equal(nothing, model.space.empty_model())

@@ -70,7 +70,8 @@ class CollapsedOptions:
         took over 100 times as long as one.
     start : None, "empty" or sequence of str
         Terms of the starting model. None starts the first chain at the smallest model and the others at
-        random models from the prior, of at most 50 free terms.
+        random models from the prior, of at most 50 free terms; for more than 1,024 columns and than rows in
+        linear models, at random halves of the 20 terms with the largest effects alone.
     """
 
     sweeps: float | None = None

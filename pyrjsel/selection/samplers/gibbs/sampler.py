@@ -58,7 +58,8 @@ class GibbsOptions:
         more or fewer. None is 3 under a budget or a largest size, 1 under heredity alone, and 0 otherwise.
     start : None, "empty" or sequence of str
         Terms of the starting model. None starts the first chain at the smallest model and the others at
-        random models from the prior, of at most 50 free terms.
+        random models from the prior, of at most 50 free terms; for more than 1,024 columns and than rows, at
+        random halves of the 20 terms with the largest effects alone.
     """
 
     scheme: str = "collapsed"

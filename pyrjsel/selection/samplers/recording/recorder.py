@@ -29,6 +29,8 @@ NUMBERS = 2**17
 # Largest number of segments of a chain, even; from half as many they are used as batches: few enough to be
 # long, as in pyrjsel.report, and enough for a precise error estimate.
 SEGMENTS = 40
+# The same for more terms than MANY, whose sums take memory.
+FEW_SEGMENTS, MANY = 16, 2**14
 # Length of the longest segment, for more draws than a chain can have.
 LONGEST = 2**32
 
@@ -49,14 +51,15 @@ class Averages:
 
     Attributes
     ----------
-    sums : ndarray (SEGMENTS, rows, J)
+    sums : ndarray (segments, rows, J)
         Sums over draws.
     length : int64 array ()
         Draws of a segment.
     """
 
     def __init__(self, rows: int, n_terms: int) -> None:
-        self.sums = np.zeros((SEGMENTS, rows, n_terms))
+        self.segments = SEGMENTS if n_terms <= MANY else FEW_SEGMENTS
+        self.sums = np.zeros((self.segments, rows, n_terms))
         self.length = np.array(1, dtype=np.int64)
 
     def at(self, draw: int) -> tuple[FloatArray, int]:
@@ -64,8 +67,8 @@ class Averages:
 
         Draws are given in order.
         """
-        while draw >= SEGMENTS * self.length:
-            half = SEGMENTS // 2
+        while draw >= self.segments * self.length:
+            half = self.segments // 2
             np.add(self.sums[0::2], self.sums[1::2], out=self.sums[:half])
             self.sums[half:] = 0.0
             self.length *= 2
@@ -92,7 +95,7 @@ class Segments:
 
     Attributes
     ----------
-    sums : ndarray (SEGMENTS, rows, J)
+    sums : ndarray (segments, rows, J)
         Shared with the state of the chain, not a copy.
     length : int
         Draws of a segment.

@@ -9,7 +9,13 @@ from scipy import stats
 from pyrjsel import ParameterError
 from pyrjsel.runtime.ladder import EXCHANGE_RATE, HOTTEST, adapted, check_temperatures
 from pyrjsel.selection.samplers.recording.rao_blackwell import CORRECTED_ROWS, WALK_ROWS, estimate
-from pyrjsel.selection.samplers.recording.recorder import SEGMENTS, VISITS_ALONE, Averages
+from pyrjsel.selection.samplers.recording.recorder import (
+    FEW_SEGMENTS,
+    MANY,
+    SEGMENTS,
+    VISITS_ALONE,
+    Averages,
+)
 
 GAMMA = np.array([[0, 0], [1, 0], [0, 1], [1, 1]], dtype=np.uint8)
 
@@ -44,19 +50,20 @@ def surrogate_chains(chains, draws, seed, off=0.8):
     return found, index
 
 
-def test_segments_cover_the_draws_in_order():
-    for draws in (1, 3, 4, 40, 41, 80, 997, 5000):
-        kept = Averages(1, 1)
+@pytest.mark.parametrize(("terms", "most"), [(1, SEGMENTS), (MANY + 1, FEW_SEGMENTS)])
+def test_segments_cover_the_draws_in_order(terms, most):
+    for draws in (1, 3, 4, 40, 41, 80, 997, 5000 if terms == 1 else 998):
+        kept = Averages(1, terms)
         for i in range(draws):
             row, end = kept.at(i)
             row += i + 1
             assert i < end <= i + kept.length
-        edges = np.minimum(np.arange(SEGMENTS + 1) * kept.length, draws)
+        edges = np.minimum(np.arange(most + 1) * kept.length, draws)
         upto = edges * (edges + 1) / 2  # of the numbers from 1
         np.testing.assert_array_equal(kept.sums[:, 0, 0], np.diff(upto))
         used = -(-draws // int(kept.length))
-        assert used <= SEGMENTS
-        assert used > SEGMENTS // 2 or kept.length == 1
+        assert used <= most
+        assert used > most // 2 or kept.length == 1
 
 
 def test_a_chain_is_cut_alike_however_far_it_goes():
