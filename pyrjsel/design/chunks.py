@@ -212,7 +212,7 @@ class ParquetChunks(_InTurn):
             source = self._open()
         except (OSError, ArrowInvalid) as error:
             raise DataError(
-                f"The {parameter!r} of {called()} cannot be read as a Parquet file: {error}"
+                f"The {parameter!r} of {called()} cannot be read as a Parquet file: {str(error).rstrip('.')}."
             ) from error
         self.files = [os.fspath(data)] if isinstance(data, (str, os.PathLike)) else ()
         self.files = getattr(source, "files", self.files)

@@ -114,7 +114,10 @@ class SpikeModels(SingleModels):
         )
 
     @ALONE
-    def _draw(self, gamma: np.ndarray, size: int, rng: np.random.Generator) -> tuple[FloatArray, FloatArray]:
+    def sample_own(
+        self, gamma: np.ndarray, size: int, rng: np.random.Generator
+    ) -> tuple[np.ndarray, FloatArray, dict[str, FloatArray]]:
+        """Draw as :meth:`sample` does, for all columns: spikes are not zero."""
         regression, evidence = self.regression, self.evidence
         model = np.ascontiguousarray(np.atleast_2d(gamma), dtype=np.uint8)
         if self.scaled:
@@ -130,7 +133,7 @@ class SpikeModels(SingleModels):
             row[1:] = evidence.draws(value, rng)[0]
         spread = np.sqrt(variance / regression.total_weight)
         out[:, 0] = regression.centre + spread * rng.standard_normal(size)
-        return out, variance
+        return np.arange(regression.n_columns), out, {"variance": variance}
 
     # ------------------------------------------------------------------ parts
 

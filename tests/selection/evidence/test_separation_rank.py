@@ -212,7 +212,7 @@ def short():
 
 def test_more_columns_than_rows_under_a_g_prior(short):
     """Models of at most n - 1 columns beside the intercept have a g-prior."""
-    with pytest.warns(rj.RankWarning, match=r"13 of 13 terms: x0, .*\(13 in all\)"):
+    with pytest.warns(rj.RankWarning, match="13 columns and 12 rows: models of more than 11 columns"):
         model = rj.logit("y ~ .", short)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", rj.SeparationWarning)

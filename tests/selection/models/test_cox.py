@@ -172,7 +172,7 @@ def test_more_columns_than_rows():
     x = pd.DataFrame(rng.standard_normal((40, 50)), columns=[f"x{k}" for k in range(50)])
     rows = censored(1.5 * x["x0"].to_numpy(), rng)
     model = rj.CoxSelection(rows["time"], x, event=rows["died"], coef_prior=rj.Normal(1.0))
-    results = model.fit(draws=300, burn_in=60, chains=2, rng=1)
+    results = model.fit(draws=1_000, burn_in=60, chains=2, rng=1)
     assert results.posterior.sampler == "collapsed"
     assert results.inclusion["posterior"].idxmax() == "x0"
 

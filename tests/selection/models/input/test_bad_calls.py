@@ -87,7 +87,7 @@ RESULT_CASES = {
     "another kind": (lambda r: r.predict(changed(x="1")), rj.DataError, "'x'.*must hold real values.*text"),
     "infinite input": (lambda r: r.predict(at_row_3("x", np.inf)), rj.DataError, "infinite.*'x'"),
     "new an array": (lambda r: r.predict(FRAME.to_numpy()), rj.DataError, "'new' of predict.*DataFrame"),
-    "new a word": (lambda r: r.get_prediction("x"), rj.DataError, "'new' of get_prediction.*Got str"),
+    "new a word": (lambda r: r.get_prediction("x"), rj.DataError, "'new' of get_prediction.*Parquet"),
     "offset without rows": (
         lambda r: r.predict(offset=np.zeros(N)),
         rj.DataError,
