@@ -1,5 +1,5 @@
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -9,6 +9,7 @@ from pyrjsel.selection.regression._gram import Gram
 
 KINDS: Mapping[str, int]
 
+@final
 class TypedColumns:
     size: int
     arrays: tuple[Any, ...]
@@ -27,11 +28,13 @@ class TypedColumns:
     def products(self, v: FloatArray) -> FloatArray: ...
     def take(self, which: Sequence[int] | np.ndarray) -> FloatArray: ...
 
+@final
 class RowStore:
     size: int
     capacity: int
     def __init__(self, size: int, capacity: int) -> None: ...
 
+@final
 class TypedGram(Gram):
     def __init__(self, columns: TypedColumns, extra: FloatArray, total: float, store: RowStore) -> None: ...
     def blocks(self, start: NDArray[np.intc]) -> FloatArray: ...

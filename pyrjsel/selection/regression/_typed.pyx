@@ -4,6 +4,8 @@ A row of X'WX is one pass over the matrix as it is given (``typed.c``); one colu
 Rows are kept in a bounded store that chains in several threads share.
 """
 
+cimport cython
+
 from libc.stdint cimport int32_t, int64_t
 from libc.string cimport memcpy
 
@@ -23,6 +25,7 @@ KINDS = {
 }
 
 
+@cython.final
 cdef class TypedColumns:
     """Columns of a matrix, centred and scaled when they are used.
 
@@ -119,6 +122,7 @@ cdef class TypedColumns:
         return out
 
 
+@cython.final
 cdef class RowStore:
     """The rows of a matrix used last, shared by threads.
 
@@ -185,6 +189,7 @@ cdef class RowStore:
         PyThread_release_lock(self.lock)
 
 
+@cython.final
 cdef class TypedGram(Gram):
     """X'WX + diag(extra) for standardised columns X. Not thread-safe, but its store is.
 
