@@ -1,4 +1,4 @@
-"""What `fit()` costs by family, in processor seconds on one core, and relative to a logistic model.
+"""Costs of `fit()` by family, in processor seconds on one core, and relative to a logistic model.
 
 2,500 rows and 83 standard normal columns, of which 12 have moderate effects. The last two are logistic models
 with other priors; the goal is a ratio of 3.

@@ -1,4 +1,4 @@
-"""What single families refuse: parameters of the likelihood, responses, and priors that are improper."""
+"""Input that single families refuse: parameters of the likelihood, responses, and improper priors."""
 
 import numpy as np
 import pandas as pd
