@@ -76,7 +76,9 @@ class CoxSelection(Selection):
     Notes
     -----
     Weights, strata, delayed entry and columns that change in time are not supported. The deviance is minus
-    twice the log partial likelihood at its maximum.
+    twice the log partial likelihood at its maximum. If the columns of a model predict the order of events
+    perfectly, marginal likelihoods under mixtures of g-priors are some two per cent too low, which is more
+    than their errors say: coefficients of the far tail are seldom drawn.
 
     Examples
     --------

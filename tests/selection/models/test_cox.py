@@ -203,8 +203,9 @@ def test_perfect_order_has_a_posterior_under_heavy_tails():
     given = stats.norm.logpdf(b, 0, sd[:, None]) + ll + 0.5 * np.log(1 + b**2)
     given = special.logsumexp(given, axis=1) + np.log(50 / 4000)
     want = special.logsumexp(given + np.log(0.5) - 1.5 * np.log1p(np.exp(log_g)) + log_g) + np.log(0.25)
-    # Its Monte Carlo error, 0.012, is too small by as much as 0.03: weights of the far tail are seldom drawn.
-    assert results.models["log_marginal"].iloc[0] == pytest.approx(want, abs=0.1)
+    # Low by 0.019, whatever the pairs: weights of the far tail are seldom drawn, and their error, 0.012, does
+    # not know it. 0.05 are three of these errors more, with eight seeds at most 0.04.
+    assert results.models["log_marginal"].iloc[0] == pytest.approx(want, abs=0.05)
     # The model without terms has the likelihood 1 / 12!.
     assert results.models["posterior"].iloc[1] < 1e-6
 

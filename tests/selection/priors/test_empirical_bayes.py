@@ -164,10 +164,10 @@ def test_global_g_of_the_null_information(family):
     # The sum of Laplace values, to the accuracy of modes.
     want = best(lambda t: logsumexp([one.at(t) for one in models]), -3.0, 9.0)[1]
     assert np.log(model.g) == pytest.approx(want, abs=1e-6)
-    # And that of quadrature, from which Laplace's is a few hundredths away with sixty rows.
+    # And that of quadrature, from which Laplace's is 1.3e-3 (binomial) and 6e-5 away with sixty rows.
     models = [Reference(family, y, x.iloc[:, list(k)].to_numpy(), w, shift) for k in sets(3)]
     want = best(lambda t: logsumexp([one.at(t, nodes=7) for one in models]), 0.0, 5.0)[1]
-    assert np.log(model.g) == pytest.approx(want, abs=0.1)
+    assert np.log(model.g) == pytest.approx(want, abs=3e-3)
 
 
 def test_global_g_depends_on_constraints_and_is_saved(tmp_path):
