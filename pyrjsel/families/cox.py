@@ -11,8 +11,9 @@ from pyrjsel._typing import BoolArray, FloatArray, IntArray
 from pyrjsel._validate import check_choice
 from pyrjsel.families._cox import COX
 from pyrjsel.families._family import Passes
-from pyrjsel.families.family import Family, share
+from pyrjsel.families.family import share
 from pyrjsel.families.nuisance import Values
+from pyrjsel.families.poisson import LogLink
 from pyrjsel.families.statistics import Statistic
 
 TIES = ("efron", "breslow")
@@ -131,7 +132,7 @@ def _no_response(what: str) -> NoReturn:
 
 
 @dataclass(frozen=True)
-class Cox(Family):
+class Cox(LogLink):
     """Times to events, possibly censored, with proportional hazards: Cox's partial likelihood.
 
     The response is the time of an event, and minus the time of a censored row. With x_i the columns of the
@@ -147,7 +148,6 @@ class Cox(Family):
     ties: str = "efron"
 
     name: ClassVar[str] = "cox"
-    link: ClassVar[str] = "log"
     passes: ClassVar[Passes] = COX
     apart: ClassVar[str] = "The order of events is predicted perfectly"
     error_name: ClassVar[str] = "concordance"
@@ -184,15 +184,6 @@ class Cox(Family):
         head = [last.size, float(self.ties == "efron"), PRECISION]
         w = np.concatenate([np.ones(y.size), head, last + 1, events]).astype(float)
         return (y > 0).astype(float), w, offset - offset.mean()
-
-    def mean(self, eta: FloatArray) -> FloatArray:
-        """Return hazards at linear predictor `eta` relative to those at 0, of the same shape."""
-        with np.errstate(over="ignore"):  # overflow to inf is intended
-            return np.exp(eta)
-
-    def linear(self, mean: float) -> float:
-        """Return the logarithm of the relative hazard `mean`."""
-        return float(np.log(mean))
 
     def curvature(self, mean: FloatArray) -> FloatArray:
         """Return the relative hazard, the information on eta for a unit of cumulative baseline hazard."""

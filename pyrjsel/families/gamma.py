@@ -10,6 +10,7 @@ from pyrjsel._errors import DataError
 from pyrjsel._typing import FloatArray
 from pyrjsel.families._family import POSITIVE, Passes
 from pyrjsel.families.nuisance import Values
+from pyrjsel.families.poisson import LogLink
 from pyrjsel.families.quantiles import increasing_root
 from pyrjsel.families.sized import Sized
 from pyrjsel.families.statistics import OF_NUMBERS, Statistic, average, deviation
@@ -25,7 +26,7 @@ LARGE = 100.0
 
 
 @dataclass(frozen=True)
-class Gamma(Sized):
+class Gamma(Sized, LogLink):
     """Positive responses with mean mu and variance ``mu^2 / shape``, log link.
 
     The response of weight w is a mean of w responses, which has the shape ``w shape``. With
@@ -38,7 +39,6 @@ class Gamma(Sized):
     """
 
     name: ClassVar[str] = "gamma"
-    link: ClassVar[str] = "log"
     parameter: ClassVar[str] = "shape"
     passes: ClassVar[Passes] = POSITIVE
     share: ClassVar[float] = 0.0
@@ -161,15 +161,6 @@ class Gamma(Sized):
                 f"or give 'shape'. Got only {used[0]:g}."
             )
         return super().for_rows(y, weights, offset)
-
-    def mean(self, eta: FloatArray) -> FloatArray:
-        """Return the expected response at linear predictor `eta`, of the same shape."""
-        with np.errstate(over="ignore"):  # overflow to inf is intended
-            return np.exp(eta)
-
-    def linear(self, mean: float) -> float:
-        """Return the logarithm of the expected response `mean`."""
-        return float(np.log(mean))
 
     def curvature(self, mean: FloatArray) -> FloatArray:
         """Return the expected information on eta: the shape, whatever the mean."""

@@ -25,8 +25,23 @@ STRIDES = (64, 8, 1)
 WHOLE = 2.0**53
 
 
+class LogLink(Family):
+    """Base of the families with the log link."""
+
+    link: ClassVar[str] = "log"
+
+    def mean(self, eta: FloatArray) -> FloatArray:
+        """Return the mean at linear predictor `eta`, of the same shape."""
+        with np.errstate(over="ignore"):  # overflow to inf is intended
+            return np.exp(eta)
+
+    def linear(self, mean: float) -> float:
+        """Return the logarithm of `mean`."""
+        return float(np.log(mean))
+
+
 @dataclass(frozen=True)
-class Poisson(Family):
+class Poisson(LogLink):
     """Counts, log link.
 
     The response is a whole number, or the mean count of several rows with their number as weight.
@@ -35,7 +50,6 @@ class Poisson(Family):
     """
 
     name: ClassVar[str] = "poisson"
-    link: ClassVar[str] = "log"
     passes: ClassVar[Passes] = LOG
     apart: ClassVar[str] = "The observations without events are separated"
     chunked: ClassVar[bool] = True
@@ -64,15 +78,6 @@ class Poisson(Family):
             )
         if not np.any(y > 0 if weights is None else weights * y > 0):
             raise DataError(f"The response {response!r} must have a positive count. Got only zeros.")
-
-    def mean(self, eta: FloatArray) -> FloatArray:
-        """Return the expected count at linear predictor `eta`, of the same shape."""
-        with np.errstate(over="ignore"):  # overflow to inf is intended
-            return np.exp(eta)
-
-    def linear(self, mean: float) -> float:
-        """Return the logarithm of the expected count `mean`."""
-        return float(np.log(mean))
 
     def curvature(self, mean: FloatArray) -> FloatArray:
         """Return minus the second derivative of the log-likelihood in eta, where the mean is `mean`."""
