@@ -10,14 +10,24 @@ cdef class Gram:
 cdef class FullGram(Gram):
     cdef const double* matrix
 
-cdef class ColumnGram(Gram):
-    cdef int n, capacity, used
+cdef class KeptRows:
+    cdef readonly int size, capacity
+    cdef int used
     cdef long long clock
+    cdef object arrays
+    cdef double* rows            # (capacity, size)
+    cdef int* slot               # (size): place of row j, or -1
+    cdef int* owner              # (capacity)
+    cdef long long* stamp        # (capacity)
+
+    cdef double* find(self, int j) noexcept nogil
+    cdef double* claim(self, int j) noexcept nogil
+    cdef void clear(self) noexcept nogil
+
+cdef class ColumnGram(Gram):
+    cdef int n
     cdef const double* columns   # (size, n)
     cdef const double* extra     # (size), added to the diagonal
-    cdef double* cache           # (capacity, size)
-    cdef int* slot               # row of the cache that holds j, or -1
-    cdef int* owner
-    cdef long long* stamp
+    cdef KeptRows kept
 
     cdef void compute(self, int j, double* out) noexcept nogil

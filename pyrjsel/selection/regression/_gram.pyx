@@ -60,6 +60,61 @@ cdef class FullGram(Gram):
         return np.concatenate(parts) if parts else np.empty(0)
 
 
+@cython.final
+cdef class KeptRows:
+    """The rows of a square matrix used last.
+
+    Parameters
+    ----------
+    size : int
+        Length of a row, and number of rows of the matrix.
+    capacity : int
+        Number of rows that are kept, at least 1.
+    """
+
+    def __init__(self, int size, int capacity):
+        if size < 1 or capacity < 1:
+            raise ValueError("size and capacity must be positive")
+        capacity = min(capacity, size)
+        cdef double[:, ::1] rows = np.empty((capacity, size))
+        cdef int[::1] places = np.full(size + capacity, -1, dtype=np.intc)
+        cdef long long[::1] stamps = np.zeros(capacity, dtype=np.longlong)
+        self.size, self.capacity, self.used, self.clock = size, capacity, 0, 0
+        self.arrays = (rows, places, stamps)
+        self.rows = &rows[0, 0]
+        self.slot, self.owner, self.stamp = &places[0], &places[size], &stamps[0]
+
+    cdef double* find(self, int j) noexcept nogil:
+        """Row j, or NULL if it is not kept."""
+        cdef int k = self.slot[j]
+        if k < 0:
+            return NULL
+        self.clock += 1
+        self.stamp[k] = self.clock
+        return self.rows + <Py_ssize_t> k * self.size
+
+    cdef double* claim(self, int j) noexcept nogil:
+        """Memory for row j, which is not kept, in place of the row used longest ago."""
+        cdef int k = 0, l
+        if self.used < self.capacity:
+            k = self.used
+            self.used += 1
+        else:
+            for l in range(1, self.capacity):
+                if self.stamp[l] < self.stamp[k]:
+                    k = l
+            self.slot[self.owner[k]] = -1
+        self.slot[j], self.owner[k] = k, j
+        return self.find(j)
+
+    cdef void clear(self) noexcept nogil:
+        """Keep nothing."""
+        cdef int k
+        for k in range(self.used):
+            self.slot[self.owner[k]] = -1
+        self.used = 0
+
+
 cdef class ColumnGram(Gram):
     """X'X + diag(extra) for columns X, with a cache of the rows used last.
 
@@ -80,20 +135,12 @@ cdef class ColumnGram(Gram):
         cdef int size = columns.shape[0]
         if extra.shape[0] != size or columns.shape[1] == 0 or size == 0 or capacity < 1:
             raise ValueError("columns, extra and capacity do not fit together")
-        capacity = min(capacity, size)
-        cdef double[:, ::1] cache = np.empty((capacity, size))
-        cdef int[::1] places = np.full(size + capacity, -1, dtype=np.intc)
-        cdef long long[::1] stamps = np.zeros(capacity, dtype=np.longlong)
+        self.kept = KeptRows(size, capacity)
         self.size = size
         self.n = columns.shape[1]
-        self.capacity = capacity
-        self.arrays = (columns, extra, cache, places, stamps)
+        self.arrays = (columns, extra)
         self.columns = &columns[0, 0]
         self.extra = &extra[0]
-        self.cache = &cache[0, 0]
-        self.slot = &places[0]
-        self.owner = self.slot + size
-        self.stamp = &stamps[0]
 
     cdef void compute(self, int j, double* out) noexcept nogil:
         """Compute a row from the columns."""
@@ -104,23 +151,11 @@ cdef class ColumnGram(Gram):
         out[j] += self.extra[j]
 
     cdef const double* row(self, int j) noexcept nogil:
-        cdef int k = self.slot[j], l
-        self.clock += 1
-        if k < 0:
-            if self.used < self.capacity:
-                k = self.used
-                self.used += 1
-            else:
-                k = 0
-                for l in range(1, self.capacity):
-                    if self.stamp[l] < self.stamp[k]:
-                        k = l
-                self.slot[self.owner[k]] = -1
-            self.slot[j] = k
-            self.owner[k] = j
-            self.compute(j, self.cache + <Py_ssize_t> k * self.size)
-        self.stamp[k] = self.clock
-        return self.cache + <Py_ssize_t> k * self.size
+        cdef double* found = self.kept.find(j)
+        if found == NULL:
+            found = self.kept.claim(j)
+            self.compute(j, found)
+        return found
 
     cdef double entry(self, int j, int l) noexcept nogil:
         cdef double value = dot(self.n, self.columns + <Py_ssize_t> j * self.n,

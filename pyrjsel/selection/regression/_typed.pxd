@@ -4,7 +4,7 @@ from libc.stdint cimport int32_t, int64_t
 
 from cpython.pythread cimport PyThread_type_lock
 
-from pyrjsel.selection.regression._gram cimport Gram
+from pyrjsel.selection.regression._gram cimport Gram, KeptRows
 
 cdef extern from "typed.h" nogil:
     enum typed_kind:
@@ -38,14 +38,7 @@ cdef class TypedColumns:
     cdef void products_of(self, const double* v, double* scratch, double* out) noexcept nogil
 
 cdef class RowStore:
-    cdef readonly int size, capacity
-    cdef int used
-    cdef long long clock
-    cdef object arrays
-    cdef double* rows              # (capacity, size)
-    cdef int* slot                 # (size): row of the store that holds j, or -1
-    cdef int* owner                # (capacity)
-    cdef long long* stamp          # (capacity)
+    cdef readonly KeptRows kept
     cdef PyThread_type_lock lock
 
     cdef bint fetch(self, int j, double* out) noexcept nogil

@@ -5,7 +5,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pyrjsel._typing import FloatArray, IntArray
-from pyrjsel.selection.regression._gram import Gram
+from pyrjsel.selection.regression._gram import Gram, KeptRows
 
 KINDS: Mapping[str, int]
 
@@ -30,8 +30,7 @@ class TypedColumns:
 
 @final
 class RowStore:
-    size: int
-    capacity: int
+    kept: KeptRows
     def __init__(self, size: int, capacity: int) -> None: ...
 
 @final

@@ -124,31 +124,14 @@ cdef class TypedColumns:
 
 @cython.final
 cdef class RowStore:
-    """The rows of a matrix used last, shared by threads.
-
-    Parameters
-    ----------
-    size : int
-        Length of a row, and number of rows of the matrix.
-    capacity : int
-        Number of rows that are kept, at least 1.
-    """
+    """The rows of a square matrix used last, shared by threads; takes the parameters of :class:`KeptRows`."""
 
     def __init__(self, int size, int capacity):
-        if size < 1 or capacity < 1:
-            raise ValueError("size and capacity must be positive")
-        capacity = min(capacity, size)
-        cdef double[:, ::1] rows = np.empty((capacity, size))
-        cdef int[::1] places = np.full(size + capacity, -1, dtype=np.intc)
-        cdef long long[::1] stamps = np.zeros(capacity, dtype=np.longlong)
+        self.kept = KeptRows(size, capacity)
         if self.lock == NULL:
             self.lock = PyThread_allocate_lock()
         if self.lock == NULL:
             raise MemoryError("no lock for the rows of a Gram matrix")
-        self.size, self.capacity, self.used, self.clock = size, capacity, 0, 0
-        self.arrays = (rows, places, stamps)
-        self.rows = &rows[0, 0]
-        self.slot, self.owner, self.stamp = &places[0], &places[size], &stamps[0]
 
     def __dealloc__(self):
         if self.lock != NULL:
@@ -156,36 +139,19 @@ cdef class RowStore:
 
     cdef bint fetch(self, int j, double* out) noexcept nogil:
         """Copy row j to `out` if it is kept."""
-        cdef int k
+        cdef const double* found
         PyThread_acquire_lock(self.lock, WAIT_LOCK)
-        k = self.slot[j]
-        if k >= 0:
-            self.clock += 1
-            self.stamp[k] = self.clock
-            memcpy(out, self.rows + <Py_ssize_t> k * self.size, self.size * sizeof(double))
+        found = self.kept.find(j)
+        if found != NULL:
+            memcpy(out, found, self.kept.size * sizeof(double))
         PyThread_release_lock(self.lock)
-        return k >= 0
+        return found != NULL
 
     cdef void put(self, int j, const double* row) noexcept nogil:
-        """Keep row j in place of the one used longest ago."""
-        cdef int k, l
+        """Keep row j, unless another thread has done so."""
         PyThread_acquire_lock(self.lock, WAIT_LOCK)
-        k = self.slot[j]
-        if k < 0:
-            if self.used < self.capacity:
-                k = self.used
-                self.used += 1
-            else:
-                k = 0
-                for l in range(1, self.capacity):
-                    if self.stamp[l] < self.stamp[k]:
-                        k = l
-                self.slot[self.owner[k]] = -1
-            self.slot[j] = k
-            self.owner[k] = j
-            memcpy(self.rows + <Py_ssize_t> k * self.size, row, self.size * sizeof(double))
-        self.clock += 1
-        self.stamp[k] = self.clock
+        if self.kept.find(j) == NULL:
+            memcpy(self.kept.claim(j), row, self.kept.size * sizeof(double))
         PyThread_release_lock(self.lock)
 
 
@@ -207,7 +173,7 @@ cdef class TypedGram(Gram):
     def __init__(self, TypedColumns columns not None, const double[::1] extra not None, double total,
                  RowStore store not None):
         cdef double[::1] numbers = np.empty(columns.size + columns.m.size + columns.m.n)
-        if extra.shape[0] != columns.size or store.size != columns.size:
+        if extra.shape[0] != columns.size or store.kept.size != columns.size:
             raise ValueError("columns, extra and store do not fit together")
         self.size = columns.size
         self.columns, self.store, self.total, self.at = columns, store, total, -1

@@ -56,10 +56,7 @@ cdef class WeightedGram(ColumnGram):
 
     cdef void forget(self) noexcept nogil:
         """Clear the cache after a change of the weights."""
-        cdef int k
-        for k in range(self.used):
-            self.slot[self.owner[k]] = -1
-        self.used = 0
+        self.kept.clear()
 
     def blocks(self, const int[::1] start not None):
         """Return the diagonal blocks of groups of columns, concatenated row by row."""

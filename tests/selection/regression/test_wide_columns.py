@@ -93,7 +93,7 @@ def test_the_store_keeps_the_rows_used_last_and_stays_small():
     rng = np.random.default_rng(2)
     x = rng.integers(0, 3, (N, P)).astype(np.int8)
     columns = WideColumns.of(as_wide(x), np.ones(N))
-    assert columns.store.capacity == FEWEST
+    assert columns.store.kept.capacity == FEWEST
     gram, again = columns.gram(np.zeros(P)), columns.gram(np.ones(P))
     every = np.arange(3 * FEWEST)
     first = gram.rows(every)
