@@ -17,6 +17,7 @@ import pytest
 from scipy import stats
 from scipy.special import expit, logit
 from selection_checks import LEVEL, holm
+from selection_world import collapsed_draw
 
 from pyrjsel.families import Binomial, Poisson
 from pyrjsel.model_space import BetaBinomial
@@ -25,9 +26,6 @@ from pyrjsel.selection.evidence.laplace import MarginalLikelihood
 from pyrjsel.selection.priors.confluent import Intrinsic, Robust
 from pyrjsel.selection.priors.g_mixtures import HyperG, HyperGN, ZellnerSiow
 from pyrjsel.selection.regression.glm import Regression
-from pyrjsel.selection.samplers.base import Job
-from pyrjsel.selection.samplers.collapsed.chain import CorrectedOptions
-from pyrjsel.selection.samplers.collapsed.corrected_chain import CorrectedChain, CorrectedMoves
 from pyrjsel.selection.samplers.enumeration.glm import EnumerateOptions, Enumeration
 from pyrjsel.selection.samplers.reversible_jump._population import TEMPERATURES, Population
 from pyrjsel.selection.samplers.reversible_jump.rjmcmc import make_chain
@@ -161,20 +159,7 @@ class World:
 
     def walk(self, gamma, b, log_g, y, rng):
         """Flips and swaps of the sampler `collapsed`, and coefficients given the model where they end."""
-        options = CorrectedOptions(pairs=256)
-        moves = CorrectedMoves(
-            options.time,
-            options.swap_rate(self.space),
-            np.ones(1),
-            entropy=rng.bytes(16),
-            pairs=options.pairs,
-            exact=True,
-        )
-        job = Job(CorrectedChain, moves, self.given(y), self.space, 3, 0, 1, gamma[None], 3)
-        runner = job.start(np.random.SeedSequence(int(rng.integers(2**60))), 0)
-        runner.advance(3)
-        gamma = runner.walk.gamma()[0]
-        return gamma, job.single().sample(gamma, 1, rng)[0][0], None
+        return *collapsed_draw(self.given(y), self.space, gamma, 3, rng), None
 
     def enumerate(self, gamma, b, log_g, y, rng):
         """A model and coefficients from the posterior by enumeration."""

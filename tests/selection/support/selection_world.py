@@ -25,6 +25,19 @@ from pyrjsel.selection.samplers.reversible_jump.proposal import full_model_propo
 from pyrjsel.selection.samplers.reversible_jump.surrogate_jumps import SurrogateJumps
 
 
+def collapsed_draw(regression, space, gamma, iterations, rng):
+    """A model after iterations of the sampler `collapsed` from `gamma` (J,), and coefficients given it."""
+    options = CorrectedOptions(pairs=256)
+    moves = CorrectedMoves(
+        options.time, options.swap_rate(space), np.ones(1), entropy=rng.bytes(16), pairs=256, exact=True
+    )
+    job = Job(CorrectedChain, moves, regression, space, iterations, 0, 1, gamma[None], iterations)
+    runner = job.start(np.random.SeedSequence(int(rng.integers(2**60))), 0)
+    runner.advance(iterations)
+    gamma = runner.walk.gamma()[0]
+    return gamma, job.single().sample(gamma, 1, rng)[0][0]
+
+
 class World:
     """Draws from the joint law, by the oracle, and runs chains of the package from them.
 
@@ -104,21 +117,8 @@ class World:
         Nothing adapts: there is no burn-in. With 256 pairs marginal likelihoods err by half a percent, anew
         in each simulation, and a draw from 512 weighted coefficients is as good as one from the posterior.
         """
-        options = CorrectedOptions(pairs=256)
-        moves = CorrectedMoves(
-            options.time,
-            options.swap_rate(self.space),
-            np.ones(1),
-            entropy=rng.bytes(16),
-            pairs=options.pairs,
-            exact=True,
-        )
-        start, given = self.gamma(row)[None], self.given(y)
-        job = Job(CorrectedChain, moves, given, self.space, iterations, 0, 1, start, iterations)
-        runner = job.start(np.random.SeedSequence(int(rng.integers(2**60))), 0)
-        runner.advance(iterations)
-        gamma = runner.walk.gamma()[0]
-        return self.row(gamma), self.regression.to_raw(job.single().sample(gamma, 1, rng)[0][0])
+        gamma, b = collapsed_draw(self.given(y), self.space, self.gamma(row), iterations, rng)
+        return self.row(gamma), self.regression.to_raw(b)
 
     def walk_surrogate(self, row, beta, y, rng, iterations):
         """Return row and coefficients after surrogate jumps alone, which is far from the posterior."""
