@@ -65,6 +65,19 @@ def test_passes_meet_numpy(dtype, weighted, tmp_path):
         np.testing.assert_allclose(made.blocks(start), np.diag(gram), **near)
 
 
+@pytest.mark.parametrize("order", ["C", "F"])
+@pytest.mark.parametrize("dtype", ["int8", "float32"])
+def test_passes_take_several_blocks(order, dtype):
+    """More rows than are converted at a time, and more columns than a tile, with a rest of both."""
+    n, p = 2 * 256 + 21, 2048 + 70
+    rng = np.random.default_rng(5)
+    x = np.asarray(rng.integers(-100, 100, (n, p)), dtype=dtype, order=order)
+    columns, v = WideColumns.of(as_wide(x), np.ones(n)), rng.standard_normal(n)
+    z = x.astype(float)
+    expected = v @ ((z - z.mean(axis=0)) / z.std(axis=0))
+    np.testing.assert_allclose(columns.products(v), expected, rtol=1e-11, atol=1e-11)
+
+
 def test_constant_columns_are_left_out_of_passes():
     rng = np.random.default_rng(1)
     x = rng.integers(0, 3, (N, P)).astype(np.int8)
