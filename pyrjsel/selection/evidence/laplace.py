@@ -293,6 +293,18 @@ def no_maximum(prior: CompiledPrior) -> str:
     return NO_MAXIMUM if prior.at_maxima else NO_BEST_G
 
 
+def check_modes(status: np.ndarray, prior: CompiledPrior) -> None:
+    """Raise :class:`DataError` if searches of models ended with `status` (m,) at no mode for lack of one."""
+    failed, endless = (int(np.sum(status == code)) for code in (2, 3))
+    if failed:
+        raise DataError(
+            f"The posterior mode of {failed:,} of {len(status):,} models was not found: rescale the columns, "
+            "or leave out terms that nearly determine the response."
+        )
+    if endless:
+        raise DataError(f"{endless:,} of {len(status):,} models have {no_maximum(prior)}")
+
+
 # Public methods of the class below that use its mode finder, a shared workspace.
 ALONE = alone("finder")
 

@@ -9,7 +9,7 @@ from scipy.special import logsumexp
 from pyrjsel._errors import DataError, NotAvailableError
 from pyrjsel._typing import ByteArray, FloatArray
 from pyrjsel.model_space import ModelSpace, count_dfs
-from pyrjsel.selection.evidence.laplace import MarginalLikelihood, no_maximum
+from pyrjsel.selection.evidence.laplace import MarginalLikelihood, check_modes
 from pyrjsel.selection.evidence.spike_slab import single_models
 from pyrjsel.selection.regression.gaussian import GaussianRegression
 from pyrjsel.selection.regression.glm import Regression
@@ -105,13 +105,5 @@ def _log_marginals(regression: Regression | GaussianRegression, gamma: ByteArray
     marginal = MarginalLikelihood(regression, bytes(16), 2, regression.largest_model(gamma))
     found = [marginal.finder.laplace_values(gamma[at : at + UNIT]) for at in range(0, len(gamma), UNIT)]
     values, status = (np.concatenate(parts) for parts in zip(*found, strict=True))
-    if np.any(status == 2):
-        raise DataError(
-            f"The posterior mode of {int(np.sum(status == 2))} of {len(gamma)} models was not found; rescale "
-            "the columns."
-        )
-    if np.any(status == 3):
-        raise DataError(
-            f"{int(np.sum(status == 3)):,} of {len(gamma):,} models have {no_maximum(regression.prior)}"
-        )
+    check_modes(status, regression.prior)
     return values

@@ -13,7 +13,7 @@ from pyrjsel._validate import bad_value, check_choice, check_int
 from pyrjsel.model_space import ModelSpace, PackedModels
 from pyrjsel.runtime import FitSettings
 from pyrjsel.selection.evidence.importance_quality import MATTERS, few_effective, poor_integrals
-from pyrjsel.selection.evidence.laplace import Integral, MarginalLikelihood, no_maximum
+from pyrjsel.selection.evidence.laplace import Integral, MarginalLikelihood, check_modes
 from pyrjsel.selection.posterior import Moments, Posterior
 from pyrjsel.selection.regression.glm import Regression
 from pyrjsel.selection.samplers.base import Sampler
@@ -181,17 +181,10 @@ class Enumeration(Sampler):
         values, status = (np.concatenate(parts) for parts in zip(*found, strict=True))
         notes: list[str] = []
         alarms: list[str] = []
+        check_modes(status, regression.prior)
         deficient = int(np.sum(status == 1))
-        failed = int(np.sum(status == 2))
-        endless = int(np.sum(status == 3))
         if deficient:
             notes.append(with_dependence(deficient, count))
-        if failed:
-            raise DataError(
-                f"The posterior mode of {failed} of {count} models was not found; rescale the columns."
-            )
-        if endless:
-            raise DataError(f"{endless:,} of {count:,} models have {no_maximum(regression.prior)}")
         if not np.any(np.isfinite(values)):
             raise DataError("No feasible model has linearly independent columns, as the g-prior needs.")
 
