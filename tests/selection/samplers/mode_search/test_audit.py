@@ -8,6 +8,7 @@ import pandas as pd
 import pytest
 
 import pyrjsel as rj
+from pyrjsel.selection import posterior
 from pyrjsel.selection.evidence.laplace import MarginalLikelihood
 from pyrjsel.selection.posterior import Audit
 from pyrjsel.selection.samplers import runs as audits
@@ -266,3 +267,25 @@ def test_spikes_and_conditional_evidence_are_audited():
 
 def test_criteria_are_what_the_documentation_says():
     assert (audits.WITHIN, audits.LARGE, audits.EXPECTED) == (7.0, 0.02, 20.0)
+
+
+@pytest.mark.parametrize("whole", [2**12, 10])
+def test_models_with_a_flipped_term_are_saved(whole, tmp_path, monkeypatch):
+    """Files have a model for each term, or, of many terms, the few models that are flipped."""
+    monkeypatch.setattr(posterior, "WHOLE", whole)
+    rng = np.random.default_rng(1)
+    x = rng.standard_normal((60, 200))
+    y = x[:, 0] - x[:, 1] + rng.standard_normal(60)
+    model = rj.LinearSelection(y, x, coef_prior=rj.Normal(1.0, standardize=True), max_size=8)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", rj.ConvergenceWarning)  # the run is short
+        results = model.fit(sampler="collapsed", draws=20, burn_in=10, chains=1, rng=1)
+    table = results.audit
+    assert set(table["found_by"]) == {"visits", "search", "flip"}
+    # Models "with" a term have it.
+    assert all(
+        (name in found) == (kind == "with")
+        for name, kind, found in zip(table.index, table["question"], table["model"], strict=True)
+    )
+    results.save(tmp_path / "fit.rjs")
+    pd.testing.assert_frame_equal(rj.load(tmp_path / "fit.rjs").audit, table)
