@@ -362,11 +362,11 @@ def test_least_powers(columns):
     assert heights[1] - heights[0] == pytest.approx(0.0, abs=1e-6)
 
 
-def a_loop(model, sigma, **rest):
+def a_loop(model, *scales, **rest):
     regression = model.regression
     gamma, b = np.array([1, 0, 1], dtype=np.uint8), np.zeros(regression.n_columns)
     b[[0, 1, 3]] = 8.0, 0.8, 0.3
-    state = np.append(b, sigma)
+    state = np.array([*b, *scales])
     more = {"max_columns": regression.n_columns, "raw_shift": regression.raw_shift, "n_swaps": 1, **rest}
     return make_chain(regression, model.space, gamma, state, **more), b
 
@@ -409,6 +409,34 @@ def test_sigma_given_the_rest(model, table, power):
     np.testing.assert_array_equal(loop.state()[1][:-1], b)
 
 
+@pytest.mark.parametrize("power", [1.0, 0.4])
+def test_sigma_and_g_given_the_rest(table, power):
+    """1,000 draws, each after twelve updates, against sums over a grid: four tests at 1e-7 each.
+
+    The power is that of likelihood and prior of coefficients in units of sqrt(g); g has its prior.
+    """
+    model = rj.linear(FORMULA, table, offset="shift", errors="student", coef_prior=rj.HyperG(3))
+    loop, b = a_loop(model, 1.3, 1.0)
+    loop.set_temperature(power)
+    rng, found = np.random.default_rng(6), []
+    for _ in range(1000):
+        for _ in range(12):
+            loop.draw(rng)
+        found.append(loop.state()[1][-2:])
+    r = table["y"].to_numpy() - table["shift"].to_numpy() - b @ model.regression.columns
+    own = model.regression.columns[[1, 3, 4]]
+    form = b[[1, 3, 4]] @ own @ own.T @ b[[1, 3, 4]]
+    t, v = np.linspace(-3, 3, 601)[:, None], np.linspace(-15, 40, 1101)
+    likelihood = stats.t.logpdf(r, 4, scale=np.exp(t)).sum(axis=1)[:, None]
+    heights = power * (likelihood - 0.5 * form * np.exp(-2 * t - v) - 3 * t)
+    heights += -1.5 * v - 1.5 * np.log1p(np.exp(v)) + v
+    density = np.exp(heights - heights.max())
+    for drawn, at, axis in ((np.log(np.array(found)[:, 0]), t[:, 0], 1), (np.array(found)[:, 1], v, 0)):
+        law = np.cumsum(density.sum(axis=axis)) / density.sum()
+        assert stats.kstest(drawn, lambda x, at=at, law=law: np.interp(x, at, law)).pvalue > 1e-7
+    np.testing.assert_array_equal(loop.state()[1][:-2], b)
+
+
 @pytest.mark.parametrize("sigma", [0.0, -1.0, np.inf, np.nan])
 def test_sigma_must_be_positive(model, sigma):
     with pytest.raises(ValueError, match="sigma must be positive"):
@@ -423,6 +451,16 @@ def test_jumps_from_states_in_proportion_to_the_posterior(model):
     b[2] = 0.4
     loop.set_state(np.ones(3, dtype=np.uint8), np.append(b, 1.3))
     assert loop.log_ratio("death", 1) == pytest.approx(-ahead, abs=1e-9)
+
+
+def test_jumps_given_g_are_those_of_a_known_g(table):
+    """Acceptance of births and deaths at a state of a mixture against the g-prior with its g."""
+    ratios = []
+    for prior, scales in ((rj.HyperGN(3), [1.3, 2.0]), (rj.GPrior(np.exp(2.0)), [1.3])):
+        model = rj.linear(FORMULA, table, offset="shift", errors="student", coef_prior=prior)
+        loop, _ = a_loop(model, *scales)
+        ratios.append([loop.log_ratio("birth", 1, block=np.array([0.4])), loop.log_ratio("death", 0)])
+    np.testing.assert_allclose(*ratios, rtol=0, atol=1e-9)
 
 
 def test_predictions(enumerated, table):
