@@ -84,6 +84,9 @@ cdef class KeptRows:
         self.rows = &rows[0, 0]
         self.slot, self.owner, self.stamp = &places[0], &places[size], &stamps[0]
 
+    def __contains__(self, int j):
+        return self.slot[j] >= 0
+
     cdef double* find(self, int j) noexcept nogil:
         """Row j, or NULL if it is not kept."""
         cdef int k = self.slot[j]

@@ -213,8 +213,9 @@ class GaussianRegression(TermColumns):
         if coef_prior.compile_gaussian(columns.scale, y.size).in_state:
             raise NotAvailableError(
                 "A matrix of this size is used as it is given, which supports priors under which "
-                f"coefficients and sigma^2 are integrated out. Got {coef_prior!r}: use a GPrior, a mixture "
-                "of g-priors or a Normal that scales with sigma^2, or give the matrix as float64 in memory."
+                f"coefficients and sigma^2 are integrated out. Got a {type(coef_prior).__name__}: use a "
+                "GPrior, a mixture of g-priors or a Normal that scales with sigma^2, or give the matrix as "
+                "float64 in memory."
             )
         target = y if offset is None else y - offset
         cross = columns.products(w * (target - float(w @ target / w.sum())))

@@ -113,6 +113,11 @@ def test_the_store_keeps_the_rows_used_last_and_stays_small():
     # Another reader of the store, with another diagonal, in another order.
     second = again.rows(every[::-1])[::-1]
     np.testing.assert_array_equal(second - first, np.eye(P)[every])
+    kept = {j for j in range(P) if j in columns.store.kept}
+    assert kept == set(range(FEWEST))  # the last that were read
+    again.rows([7])
+    gram.rows(range(100, 100 + FEWEST - 1))
+    assert 7 in columns.store.kept
     for column in range(200):
         columns[[column]]
     assert sum(each.nbytes for each in columns._taken.values()) <= x.nbytes
