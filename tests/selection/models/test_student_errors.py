@@ -411,7 +411,7 @@ def test_sigma_given_the_rest(model, table, power):
 
 @pytest.mark.parametrize("power", [1.0, 0.4])
 def test_sigma_and_g_given_the_rest(table, power):
-    """1,000 draws, each after twelve updates, against sums over a grid: four tests at 1e-7 each.
+    """6,000 draws, each after twelve updates, against sums over a grid: four tests at 1e-7 each.
 
     The power is that of likelihood and prior of coefficients in units of sqrt(g); g has its prior.
     """
@@ -419,7 +419,7 @@ def test_sigma_and_g_given_the_rest(table, power):
     loop, b = a_loop(model, 1.3, 1.0)
     loop.set_temperature(power)
     rng, found = np.random.default_rng(6), []
-    for _ in range(1000):
+    for _ in range(6000):
         for _ in range(12):
             loop.draw(rng)
         found.append(loop.state()[1][-2:])
