@@ -78,6 +78,7 @@ EXTENSIONS = [
     extension("pyrjsel.mixture._null"),
     extension("pyrjsel.mixture._predict"),
     extension("pyrjsel.patterns._closed"),
+    extension("pyrjsel.patterns._distinct"),
     extension("pyrjsel.patterns._linear", random=True),
     extension("pyrjsel.patterns._matching"),
     extension("pyrjsel.patterns._slice", random=True),

@@ -3,8 +3,9 @@
 import numpy as np
 
 from pyrjsel._errors import DataError
-from pyrjsel._typing import FloatArray, IntArray
+from pyrjsel._typing import IntArray
 from pyrjsel.patterns._closed import Extents
+from pyrjsel.patterns._distinct import distinct_rows
 from pyrjsel.patterns._suffix import suffix_groups
 from pyrjsel.patterns.features import CaseArray, CodeArray, Features
 from pyrjsel.patterns.groups import ANY, Groups
@@ -35,30 +36,38 @@ def find_groups(features: Features, compress: bool = True) -> Groups:
     DataError
         If the groups need more than 2 GB, or a group has more than 1e100 patterns of one order.
     """
-    return _sequence(features, compress) if features.kind == "sequence" else _interactions(features, compress)
+    sequence = features.kind == "sequence"
+    # Observations that differ in a feature that some pattern fixes are in different groups.
+    row_of, first = distinct_rows(features.codes, features.order if sequence else features.n_features)
+    codes = features.codes if len(first) == features.n_cases else features.codes[first]
+    found = _sequence(features, codes, compress) if sequence else _interactions(features, codes, compress)
+    return Groups(features.kind, features.order, compress, row_of, first, *found)
 
 
-def _sequence(features: Features, compress: bool) -> Groups:
-    indptr, cases, parent, lo, hi = suffix_groups(features.codes, features.order)
+def _sequence(features: Features, codes: CodeArray, compress: bool) -> tuple[np.ndarray, ...]:
+    """Return the fields of `Groups` from `indptr` on, of histories of which no two are equal."""
+    indptr, rows, parent, lo, hi = suffix_groups(codes, features.order)
     if not compress:
         lengths = (hi - lo + 1).astype(np.int64)
         _check_size(features, int(lengths.sum()), int(lengths @ np.diff(indptr)))
-        indptr, cases, parent, lo = _unmerged(indptr, cases, parent, lo, lengths)
+        indptr, rows, parent, lo = _unmerged(indptr, rows, parent, lo, lengths)
         hi = lo.copy()
-    _check_size(features, len(lo), len(cases))
+    _check_size(features, len(lo), len(rows))
     orders = np.arange(features.order + 1)
-    rows = features.codes[cases[indptr[:-1]]]
+    histories = codes[rows[indptr[:-1]]]
     # The pattern of order o fixes the last o features.
     back = np.arange(features.n_features, 0, -1)
-    shortest, closure = (np.where(back <= order[:, None], rows, ANY).astype(np.int32) for order in (lo, hi))
+    shortest, closure = (
+        np.where(back <= order[:, None], histories, ANY).astype(np.int32) for order in (lo, hi)
+    )
     counts = ((lo[:, None] <= orders) & (orders <= hi[:, None])).astype(np.float64)
-    return _groups(features, compress, indptr, cases, counts, shortest, closure, parent, lo, hi)
+    return indptr, rows, counts, shortest, closure, parent, lo, hi
 
 
 def _unmerged(
-    indptr: IntArray, cases: CaseArray, parent: CaseArray, lo: CaseArray, lengths: IntArray
+    indptr: IntArray, rows: CaseArray, parent: CaseArray, lo: CaseArray, lengths: IntArray
 ) -> tuple[IntArray, CaseArray, CaseArray, CaseArray]:
-    """Return `indptr`, `cases`, `parent` and order of groups of one pattern; edges have `lengths`."""
+    """Return `indptr`, `rows`, `parent` and order of groups of one pattern; edges have `lengths`."""
     first = np.cumsum(lengths) - lengths  # the group of the lowest order of each edge
     edge = np.repeat(np.arange(len(lo)), lengths)
     within = np.arange(len(edge)) - first[edge]
@@ -68,54 +77,26 @@ def _unmerged(
     above = np.where(parent[edge] < 0, -1, first[parent[edge]] + lengths[parent[edge]] - 1)
     before = np.where(within > 0, np.arange(len(edge)) - 1, above)
     order = lo[edge] + within
-    return np.append(start, sizes.sum()), cases[where], before.astype(np.int32), order.astype(np.int32)
+    return np.append(start, sizes.sum()), rows[where], before.astype(np.int32), order.astype(np.int32)
 
 
-def _interactions(features: Features, compress: bool) -> Groups:
-    extents = Extents(features.codes, features.order, compress)
+def _interactions(features: Features, codes: CodeArray, compress: bool) -> tuple[np.ndarray, ...]:
+    """Return the fields of `Groups` from `indptr` on, of observations of which no two are equal."""
+    extents = Extents(codes, features.order, compress)
     while not extents.run():
         _check_size(features, extents.n_extents, extents.n_cases)
     _check_size(features, extents.n_extents, extents.n_cases)
-    indptr, cases, counts, shortest, closure = extents.result()
+    indptr, rows, counts, shortest, closure = extents.result()
     if not (counts < MOST_PATTERNS).all():
         raise DataError(
             f"Some of these {features.n_cases} observations share more than {MOST_PATTERNS:g} patterns of an "
             "order, which is too many for sampling. Reduce the order, or remove features."
         )
-    return _groups(features, compress, indptr, cases, counts, shortest, closure if compress else shortest)
-
-
-def _groups(
-    features: Features,
-    compress: bool,
-    indptr: IntArray,
-    cases: CaseArray,
-    counts: FloatArray,
-    shortest: CodeArray,
-    closure: CodeArray,
-    parent: CaseArray | None = None,
-    lo: CaseArray | None = None,
-    hi: CaseArray | None = None,
-) -> Groups:
-    """Return groups of the kind, order and size of `features`."""
-    return Groups(
-        features.kind,
-        features.order,
-        features.n_cases,
-        compress,
-        indptr,
-        cases,
-        counts,
-        shortest,
-        closure,
-        parent,
-        lo,
-        hi,
-    )
+    return indptr, rows, counts, shortest, closure if compress else shortest
 
 
 def _check_size(features: Features, n_groups: int, n_entries: int) -> None:
-    """Raise if this many groups, with `n_entries` observations in total, need too much memory."""
+    """Raise if this many groups, with `n_entries` distinct observations in total, need too much memory."""
     # Per group: counts (twice during the search), a pattern, a closed pattern and a few numbers.
     each = 16 * (features.order + 1) + 8 * features.n_features + 40
     if n_groups * each + 4 * n_entries > MOST_BYTES:

@@ -30,14 +30,16 @@ class Groups:
         Kind of patterns.
     order : int
         Largest order O of a pattern.
-    n_cases : int
-        Number n of training observations.
     compressed : bool
         Whether a group has all patterns of its extent; otherwise each group has one pattern.
+    row_of : ndarray of int32, shape (n,)
+        Distinct row of each training observation: observations in the same groups share a row.
+    first : ndarray of int64, shape (R,)
+        First observation of each distinct row, in increasing order.
     indptr : ndarray of int64, shape (G + 1,)
-        The extent of group g is ``cases[indptr[g]:indptr[g + 1]]``.
-    cases : ndarray of int32
-        The extents, each in increasing order. The extent of group 0 is the whole training data.
+        The extent of group g is the observations of the distinct rows ``rows[indptr[g]:indptr[g + 1]]``.
+    rows : ndarray of int32
+        The extents as distinct rows, each in increasing order. The extent of group 0 is all of them.
     counts : ndarray of float64, shape (G, O + 1)
         n_go, the number of patterns of order o in group g; exact below 2**53.
     shortest : ndarray of int32, shape (G, p)
@@ -60,10 +62,11 @@ class Groups:
 
     kind: Kind
     order: int
-    n_cases: int
     compressed: bool
+    row_of: CaseArray
+    first: IntArray
     indptr: IntArray
-    cases: CaseArray
+    rows: CaseArray
     counts: FloatArray
     shortest: CodeArray
     closure: CodeArray
@@ -72,10 +75,14 @@ class Groups:
     hi: CaseArray | None = None
 
     def __post_init__(self) -> None:
-        for name in ("indptr", "cases", "counts", "shortest", "closure", "parent", "lo", "hi"):
-            array = getattr(self, name)
-            if array is not None:
+        for array in vars(self).values():
+            if isinstance(array, np.ndarray):
                 array.flags.writeable = False
+
+    @property
+    def n_cases(self) -> int:
+        """Number n of training observations."""
+        return len(self.row_of)
 
     @property
     def n_groups(self) -> int:
@@ -90,12 +97,7 @@ class Groups:
     @kept_property
     def sizes(self) -> IntArray:
         """Number of observations in each extent, shape (G,)."""
-        return np.diff(self.indptr)
-
-    @property
-    def rows(self) -> CaseArray:
-        """First observation of each extent, shape (G,)."""
-        return self.cases[self.indptr[:-1]]
+        return np.add.reduceat(np.bincount(self.row_of)[self.rows], self.indptr[:-1])
 
     def __repr__(self) -> str:
         return (
@@ -104,7 +106,9 @@ class Groups:
 
     def extent(self, group: int) -> CaseArray:
         """Return the extent of a group, in increasing order."""
-        return self.cases[self.indptr[group] : self.indptr[group + 1]]
+        inside = np.zeros(len(self.first), dtype=bool)
+        inside[self.rows[self.indptr[group] : self.indptr[group + 1]]] = True
+        return np.flatnonzero(inside[self.row_of]).astype(np.int32)
 
     def table(self, features: Features) -> pd.DataFrame:
         """Return the groups as a data frame.

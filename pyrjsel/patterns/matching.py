@@ -151,7 +151,8 @@ def _sequences(groups: Groups, new: CodeArray) -> Iterator[Matches]:
 
 def _interactions(groups: Groups, features: Features, new: CodeArray) -> Iterator[Matches]:
     n_levels = np.array([len(levels) for levels in features.levels], dtype=np.intp)
-    matcher = Matcher(features.codes, groups.indptr, groups.cases, groups.closure, groups.counts, n_levels)
+    codes = features.codes[groups.first]
+    matcher = Matcher(codes, groups.indptr, groups.rows, groups.closure, groups.counts, n_levels)
     first = 0
     while first < len(new):
         ends, group, part, inside, unseen = matcher.run(new, first)

@@ -41,20 +41,14 @@ class PatternProblem:
     @classmethod
     def of(cls, groups: Groups, classes: IntArray, n_classes: int, prior: PatternPrior) -> "PatternProblem":
         """Return the problem of `groups` whose observations have `classes` (n,), from 0 to K - 1."""
-        row_of, first = distinct_cases(groups)
-        cases = np.zeros((n_classes, len(first)))
-        np.add.at(cases, (classes, row_of), 1.0)
-        # A group has all observations of a row or none: the first of them represents the row.
-        kept = np.zeros(groups.n_cases, dtype=bool)
-        kept[first] = True
-        kept = kept[groups.cases]
-        before = np.concatenate([[0], np.cumsum(kept, dtype=np.int64)])
+        n_rows = len(groups.first)
+        cases = np.bincount(classes * n_rows + groups.row_of, minlength=n_classes * n_rows)
         by_order = sparse.csc_array(groups.counts)
         return cls(
             prior,
-            before[groups.indptr],
-            row_of[groups.cases[kept]].astype(np.int32),
-            cases,
+            groups.indptr,
+            groups.rows,
+            cases.reshape(n_classes, n_rows).astype(np.float64),
             by_order.indptr.astype(np.int64),
             by_order.indices.astype(np.int32),
             by_order.data.astype(np.float64),
@@ -75,24 +69,3 @@ class PatternProblem:
     def order(self) -> int:
         """Largest order O."""
         return len(self.order_ptr) - 2
-
-
-def distinct_cases(groups: Groups) -> tuple[IntArray, IntArray]:
-    """Return the row of each observation (n,), and the first observation of each row, in order.
-
-    Observations are in the same row if they are in the same groups.
-    """
-    n, entries = groups.n_cases, len(groups.cases)
-    shape = (groups.n_groups, n)
-    by_group = sparse.csr_array((np.ones(entries, dtype=np.int8), groups.cases, groups.indptr), shape=shape)
-    by_case = by_group.tocsc()
-    rows: dict[bytes, int] = {}
-    row_of = np.empty(n, dtype=np.int64)
-    first: list[int] = []
-    for case in range(n):
-        members = by_case.indices[by_case.indptr[case] : by_case.indptr[case + 1]]
-        row = rows.setdefault(members.tobytes(), len(first))
-        if row == len(first):
-            first.append(case)
-        row_of[case] = row
-    return row_of, np.array(first, dtype=np.int64)

@@ -80,8 +80,8 @@ def test_the_three_cases_of_the_paper():
 @pytest.mark.parametrize(("n", "p", "levels", "order"), [(500, 20, 3, 3), (60, 16, 2, 16), (40, 70, 2, 3)])
 def test_every_case_expresses_every_choice_of_features(n, p, levels, order, rng):
     groups = find_groups(make_features(rng.integers(0, levels, size=(n, p)), "interactions", order))
-    expressed = np.zeros((n, order + 1))
-    np.add.at(expressed, groups.cases, np.repeat(groups.counts, groups.sizes, axis=0))
+    expressed = np.zeros((len(groups.first), order + 1))
+    np.add.at(expressed, groups.rows, np.repeat(groups.counts, np.diff(groups.indptr), axis=0))
     # Counts are integers below 2**53, and so are their sums: exact.
     assert (expressed == [comb(p, o) for o in range(order + 1)]).all()
 
@@ -90,8 +90,8 @@ def test_every_case_expresses_every_choice_of_features(n, p, levels, order, rng)
 def test_every_history_expresses_every_order(compress, rng):
     order, n = 12, 3000
     groups = find_groups(make_features(rng.integers(0, 3, size=(n, order)), "sequence", order), compress)
-    expressed = np.zeros((n, order + 1))
-    np.add.at(expressed, groups.cases, np.repeat(groups.counts, groups.sizes, axis=0))
+    expressed = np.zeros((len(groups.first), order + 1))
+    np.add.at(expressed, groups.rows, np.repeat(groups.counts, np.diff(groups.indptr), axis=0))
     assert (expressed == 1).all()
     if compress:
         assert groups.n_groups <= 2 * n - 1
@@ -172,7 +172,15 @@ def test_too_many_groups_are_refused_while_they_are_found(monkeypatch, rng):
 
 def test_arrays_of_groups_are_read_only(rng):
     groups = find_groups(make_features(random_codes(rng, 10, 3, 2), "sequence", 2))
-    for array in (groups.cases, groups.indptr, groups.counts, groups.shortest, groups.closure, groups.lo):
+    for array in (
+        groups.rows,
+        groups.indptr,
+        groups.row_of,
+        groups.counts,
+        groups.shortest,
+        groups.closure,
+        groups.lo,
+    ):
         assert not array.flags.writeable
 
 

@@ -16,7 +16,6 @@ from scipy.special import logsumexp
 from scipy.stats import cauchy, invgamma, kstest, norm, ttest_rel
 
 from pyrjsel.distributions import LogNormal
-from pyrjsel.patterns.problem import distinct_cases
 
 PLANS = {
     "steps": (("steps", 1),),
@@ -48,7 +47,7 @@ def simulate(kind, family, hyper, n_classes, plan, replicates, iterations, seed)
     problem = kit.problem_of(family=family, hyper=hyper, n_classes=n_classes, groups=groups)
     twin = kit.twin_of(problem, (), np.zeros((problem.n_free, problem.n_groups)), np.zeros(3))
     # The rows of the cases, each case a row of indicators of classes.
-    row_of = distinct_cases(groups)[0]
+    row_of = groups.row_of
     found, before, after = [], [], []
     for _ in range(replicates):
         s, log_sigma = kit.draw_prior(twin, rng)

@@ -8,7 +8,7 @@ from scipy.stats import kstest
 
 import pyrjsel as rj
 from pyrjsel.patterns.priors import PatternPrior
-from pyrjsel.patterns.problem import PatternProblem, distinct_cases
+from pyrjsel.patterns.problem import PatternProblem
 
 
 def test_defaults_are_those_of_the_article():
@@ -89,7 +89,7 @@ def test_cases_in_the_same_groups_are_one_row(kind, n_classes):
     groups = kit.groups_of(kind, n=40, p=3, order=2)
     classes = np.random.default_rng(1).integers(n_classes, size=40)
     problem = PatternProblem.of(groups, classes, n_classes, PatternPrior.of(2))
-    row_of, first = distinct_cases(groups)
+    row_of, first = groups.row_of, groups.first
     np.testing.assert_array_equal(row_of[first], np.arange(len(first)))
     assert len(first) < 40
     member = np.zeros((40, groups.n_groups), dtype=bool)

@@ -55,10 +55,11 @@ def enumerate_groups(features: Features, compress: bool = True) -> Groups:
     return Groups(
         kind=features.kind,
         order=features.order,
-        n_cases=features.n_cases,
         compressed=compress,
+        row_of=np.arange(features.n_cases, dtype=np.int32),
+        first=np.arange(features.n_cases),
         indptr=np.cumsum([0, *map(len, extents)]).astype(np.int64),
-        cases=np.concatenate([np.array(extent, dtype=np.int32) for extent in extents]),
+        rows=np.concatenate([np.array(extent, dtype=np.int32) for extent in extents]),
         counts=counts,
         shortest=shortest,
         closure=closure,
