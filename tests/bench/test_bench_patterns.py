@@ -8,6 +8,7 @@ import pandas as pd
 from pyrjsel import PatternLogit, datasets
 from pyrjsel._core._vecmath import softplus_total
 from pyrjsel.patterns import Features, find_groups
+from pyrjsel.patterns._closed import Extents
 from pyrjsel.patterns.draws import PatternDraws
 from pyrjsel.patterns.options import BURN_IN, choose
 from pyrjsel.patterns.priors import PatternPrior
@@ -109,6 +110,32 @@ def test_bench_groups(table, take_turns):
         model = make()
         note = f"{model.n_groups:,} groups of {model.n_patterns:,} patterns"
         table.series("patterns: compression", what, times[what], "s", target=target, note=note)
+
+
+def test_bench_distinct_rows(table, take_turns):
+    """Many observations of few features: groups, and their problem, beside groups over all observations."""
+    for n, p, levels, order, target in ((300_000, 10, 3, 2, 0.15), (1_000_000, 6, 2, 3, 0.04)):
+        rng, least, names = np.random.default_rng(1), [], tuple("abcdefghij"[:p])
+        for size in (n // 4, n):
+            codes, classes = rng.integers(levels, size=(size, p)).astype(np.int32), rng.integers(2, size=size)
+            features = Features(codes, names, (tuple(range(levels)),) * p, "interactions", order)
+            makers = {
+                "groups": lambda f=features: find_groups(f),
+                "problem": lambda f=features, c=classes: PatternProblem.of(
+                    find_groups(f), c, 2, PatternPrior.of(f.order, "cauchy")
+                ),
+                "over all": lambda f=features: Extents(f.codes, f.order, True).run(),
+            }
+            times = take_turns(makers, 3)
+            least.append({what: times[what].min() for what in makers})
+        small, large = least
+        group = f"patterns: {n:,} x {p} columns of {levels} levels, order {order}"
+        table.series(group, "groups and problem", times["problem"], "s", target=target)
+        exponent = np.log(large["problem"] / small["problem"]) / np.log(4)
+        table.add(group, "exponent in observations", exponent, "", target=1.05)
+        table.add(
+            group, "groups over all / distinct observations", large["over all"] / large["groups"], "times"
+        )
 
 
 def test_bench_compression(table):

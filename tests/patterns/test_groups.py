@@ -10,6 +10,9 @@ from reference_groups import enumerate_groups
 
 from pyrjsel import DataError, ParameterError, datasets
 from pyrjsel.patterns import Features, compression, find_groups
+from pyrjsel.patterns._closed import Extents
+from pyrjsel.patterns._distinct import distinct_rows
+from pyrjsel.patterns._suffix import suffix_groups
 
 KINDS = ["interactions", "sequence"]
 
@@ -28,6 +31,43 @@ def test_groups_are_those_of_a_list_of_all_patterns(kind, compress, rng):
             assert found.n_patterns == listed.n_patterns
             n_groups += found.n_groups
     assert n_groups > 1000
+
+
+@pytest.mark.parametrize(("n", "p", "width"), [(1, 2, 2), (50, 3, 2), (4000, 4, 4), (4000, 7, 5)])
+def test_distinct_rows_are_numbered_by_their_first_occurrence(n, p, width, rng):
+    """The last two have more rows than the first table holds."""
+    codes = rng.integers(0, 6, size=(n, p)).astype(np.int32)
+    row_of, first = distinct_rows(codes, width)
+    numbers = {}
+    expected = [numbers.setdefault(tuple(row), len(numbers)) for row in codes[:, p - width :].tolist()]
+    assert row_of.tolist() == expected
+    assert first.tolist() == np.unique(expected, return_index=True)[1].tolist()
+    assert n < 4000 or len(first) > 1000
+    with pytest.raises(ValueError, match="width must be"):
+        distinct_rows(codes, p + 1)
+
+
+@pytest.mark.parametrize("compress", [True, False])
+def test_repeated_rows_leave_groups_as_they_are(compress, rng):
+    """Bit for bit, and in the same order, those that are found over all rows."""
+    codes = rng.integers(0, 3, size=(400, 4)).astype(np.int32)
+    groups = find_groups(make_features(codes, "interactions", 3), compress)
+    assert len(groups.first) < 100
+    extents = Extents(codes, 3, compress)
+    assert extents.run()
+    indptr, cases, counts, shortest, closure = extents.result()
+    assert [groups.extent(g).tolist() for g in range(groups.n_groups)] == [
+        cases[indptr[g] : indptr[g + 1]].tolist() for g in range(len(indptr) - 1)
+    ]
+    np.testing.assert_array_equal(groups.sizes, np.diff(indptr))
+    np.testing.assert_array_equal(groups.counts, counts)
+    np.testing.assert_array_equal(groups.shortest, shortest)
+    np.testing.assert_array_equal(groups.closure, closure if compress else shortest)
+    codes = np.ascontiguousarray(codes[:, :3])
+    groups, (indptr, cases, *_) = find_groups(make_features(codes, "sequence", 2)), suffix_groups(codes, 2)
+    assert groups.n_groups == len(indptr) - 1
+    for g in range(groups.n_groups):
+        assert groups.extent(g).tolist() == cases[indptr[g] : indptr[g + 1]].tolist()
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -172,16 +212,9 @@ def test_too_many_groups_are_refused_while_they_are_found(monkeypatch, rng):
 
 def test_arrays_of_groups_are_read_only(rng):
     groups = find_groups(make_features(random_codes(rng, 10, 3, 2), "sequence", 2))
-    for array in (
-        groups.rows,
-        groups.indptr,
-        groups.row_of,
-        groups.counts,
-        groups.shortest,
-        groups.closure,
-        groups.lo,
-    ):
-        assert not array.flags.writeable
+    arrays = [value for value in vars(groups).values() if isinstance(value, np.ndarray)]
+    assert len(arrays) == 10
+    assert not any(array.flags.writeable for array in arrays)
 
 
 @pytest.mark.parametrize(
