@@ -328,7 +328,9 @@ class PosteriorTables(ModelSpaceResults[SelectionModel]):
         smallest until the term can be added, and adding others. For each free term that is in all draws, the
         best model without it is searched for in the same way. The search is greedy: it can miss models, and
         does not cover models whose terms were all visited. It takes at most about a twentieth of the work of
-        the fit; among thousands of terms, the less promising ones get a single flip. It is deterministic.
+        the fit; among hundreds of terms and more, the less promising ones get a single flip. Terms that do
+        much together with one other, even if nothing alone, are among the first that are searched, if there
+        are at most 2,048. It is deterministic.
 
         Columns ``visited`` (whether chains visited the model), ``question`` ("with" the term or "without"
         it), ``model`` (terms of the best model found), ``log_odds`` (its log posterior odds against the best

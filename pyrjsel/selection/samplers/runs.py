@@ -79,7 +79,7 @@ def audit_of(model: SelectionModel, posterior: Posterior) -> Audit:
         evidence, exact = evidence_at(model.regression, best, variance)
         explorer = Explorer(evidence, space, Space(space), steps(space.n_terms, draws.model.size))
         base = explorer.log_mass(best)
-        found = [item for item in explorer.explore(best, asked) if np.isfinite(item.log_mass)]
+        found = [item for item in explorer.explore(best, asked, pairs=True) if np.isfinite(item.log_mass)]
         values = {item.term: item.log_mass - base for item in found}
         values.update(_better(found, values, best, space, single, exact))
         for item in found:

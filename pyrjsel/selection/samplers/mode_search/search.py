@@ -38,6 +38,8 @@ SLACK, MOST_WEIGHED = 7.0, 16
 RESTART = 0.25
 # Largest number of ways to satisfy weak heredity that are tried for a term.
 MOST_WAYS = 8
+# Largest number of terms of which all pairs are evaluated.
+MOST_PAIRED = 2048
 # Largest number of exchanges of two terms in the climb from a model to its mode.
 EXCHANGES = 10
 # Gaussian priors whose evidence is conditional on sigma^2.
@@ -173,16 +175,21 @@ class Explorer:
             return -np.inf
         return self.search.log_mass()
 
-    def explore(self, gamma: ByteArray, terms: IntArray) -> list[Found]:
-        """Return the best model found for each of some free terms, with it flipped from a model (J,)."""
+    def explore(self, gamma: ByteArray, terms: IntArray, *, pairs: bool = False) -> list[Found]:
+        """Return the best model found for each of some free terms, with it flipped from a model (J,).
+
+        With `pairs`, terms that do much together with one other term, even if nothing alone, are among the
+        first to be searched.
+        """
         if not len(terms):
             return []
         base = self.log_mass(gamma)
         changes, admitted = self.search.scores()
         self.search.set(self.smallest)
         alone = self.search.scores()[0]
+        together = self._together(terms) if pairs and len(terms) <= MOST_PAIRED else alone[terms]
         found = {}
-        for term in self._order(gamma, changes, admitted, alone, terms):
+        for term in self._order(gamma, changes, admitted, alone, together, terms):
             best = Found(term, None, -np.inf, 0.0, False)
             if admitted[term]:
                 best = Found(term, None, base + float(changes[term]), 0.0, False)
@@ -195,19 +202,35 @@ class Explorer:
         changes: FloatArray,
         admitted: np.ndarray,
         alone: FloatArray,
+        together: FloatArray,
         terms: IntArray,
     ) -> list[int]:
-        """Return terms by promise: those of the model, then others by their ranks with it and alone."""
+        """Return terms by promise: those of the model, then others by rank with it, alone and in pairs."""
         leaving = terms[gamma[terms] == 1]
         entering = terms[gamma[terms] == 0]
         inside = np.flatnonzero((gamma == 1) & (self.space.free == 1))
         room = float(np.max(changes[inside], initial=-np.inf)) if inside.size else 0.0
         beside = changes[entering] + np.where(admitted[entering], 0.0, min(room, 0.0))
         rank = np.minimum(_ranks(beside), _ranks(alone[entering]))
+        rank = np.minimum(rank, _ranks(together[gamma[terms] == 0]))
         return [
             *leaving[np.argsort(-changes[leaving], kind="stable")].tolist(),
             *entering[np.argsort(rank, kind="stable")].tolist(),
         ]
+
+    def _together(self, terms: IntArray) -> FloatArray:
+        """Return the log mass of the best feasible model of each of m terms and at most one other, (m,)."""
+        out, before = np.full(len(terms), -np.inf), self.search.work
+        gamma = self.smallest.copy()
+        for k, term in enumerate(terms):
+            gamma[term] ^= 1
+            if self.space.feasible(gamma) and (mass := self.log_mass(gamma)) > -np.inf:
+                changes, admitted = self.search.scores()
+                admitted[term] = False
+                out[k] = mass + max(0.0, np.max(changes[admitted], initial=-np.inf))
+            gamma[term] ^= 1
+        self.most += self.search.work - before
+        return out
 
     def _best(self, gamma: ByteArray, term: int) -> Found:
         """Return the best model from full searches for a term."""

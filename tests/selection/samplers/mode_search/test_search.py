@@ -146,6 +146,37 @@ def test_steps_are_kept_to(monkeypatch):
             np.testing.assert_allclose(item.log_mass, explorer.log_mass(flipped), rtol=0, atol=1e-8)
 
 
+def test_terms_that_matter_in_a_pair_are_searched_first():
+    """x1 - x2 explains what x0 nearly does, and neither of the two does anything alone."""
+    rng = np.random.default_rng(0)
+    x = rng.standard_normal((200, 150))
+    x[:, 2] = 0.97 * x[:, 1] + 0.24 * x[:, 2]
+    pair = x[:, 1] - x[:, 2]
+    x[:, 0] = 0.93 * pair / pair.std() + 0.37 * x[:, 0]
+    y = pair / pair.std() + rng.standard_normal(200)
+    model = rj.LinearSelection(y, x, coef_prior=rj.GPrior(200), max_size=20)
+    start = model.space.empty_model()
+    start[0] = 1
+    terms = np.arange(1, 150)
+    alone, pairs = (
+        explorer_of(model, steps=100).explore(start, terms, pairs=pairs)[:2] for pairs in (False, True)
+    )
+    assert not any(item.searched for item in alone)
+    for item in pairs:
+        assert np.flatnonzero(item.gamma)[:2].tolist() == [1, 2]
+        assert item.log_mass > explorer_of(model).log_mass(start) + 3.0
+    # The values are those of all pairs.
+    explorer = explorer_of(model)
+    found = explorer._together(terms[:3])
+    for term, value in zip(terms[:3], found, strict=True):
+        masses = []
+        for other in range(150):
+            gamma = model.space.empty_model()
+            gamma[[term, other]] = 1
+            masses.append(explorer.log_mass(gamma))
+        assert value == pytest.approx(max(masses), abs=1e-9)
+
+
 def test_what_is_found_does_not_depend_on_what_was_searched_before():
     model = make("strong", 4)
     explorer = explorer_of(model)
