@@ -27,10 +27,9 @@ from scipy.special import logit
 from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin, RegressorMixin, clone
 from sklearn.feature_selection import SelectorMixin
 from sklearn.utils import Tags, check_random_state, column_or_1d, get_tags
-from sklearn.utils.multiclass import check_classification_targets, type_of_target
+from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
 
-from pyrjsel._errors import ParameterError
 from pyrjsel._typing import FloatArray
 from pyrjsel._validate import bad_value, check_choice, check_real, unmasked
 from pyrjsel.design import as_pandas
@@ -136,10 +135,16 @@ class _Selection(_Estimator):
         self.random_state = random_state
         self.n_jobs = n_jobs
 
-    def _fit(self, X: pd.DataFrame, y: FloatArray, sample_weight: ArrayLike | None) -> None:
+    def _family(self) -> str:
+        """Return the short name of the model."""
+        if self.family is None:
+            return self._families[0]
+        check_choice(self.family, "family", self._families)
+        return self.family
+
+    def _fit(self, X: pd.DataFrame, y: NDArray[Any], sample_weight: ArrayLike | None) -> None:
         """Fit the model of checked columns and response."""
-        family = self._families[0] if self.family is None else self.family
-        check_choice(family, "family", self._families)
+        family = self._family()
         if sample_weight is not None:
             sample_weight = _check_sample_weight(
                 unmasked(sample_weight), X, dtype=np.float64, ensure_non_negative=True
@@ -169,14 +174,15 @@ class _Selection(_Estimator):
 
 
 class SelectionClassifier(ClassifierMixin, _Selection):
-    """Bayesian variable selection in a logistic regression or one with another link, for two classes.
+    """Bayesian variable selection in a logistic regression, of two or more classes.
 
     Parameters
     ----------
-    family : {"logit", "probit", "cloglog"}, optional
-        The model; None is "logit".
+    family : {"logit", "probit", "cloglog", "multinomial"}, optional
+        The model; None is "logit" for two classes and "multinomial" for more.
     coef_prior, model_prior, costs, budget, always, max_size : optional
-        Priors and constraints, as for :class:`pyrjsel.LogitSelection`.
+        Priors and constraints, as for :class:`pyrjsel.LogitSelection` and
+        :class:`pyrjsel.MultinomialSelection`.
     which : {"bma", "hpm", "mpm"}
         Predict with the average over all models, the highest-probability or the median probability model.
     sampler, draws, mcse, chains : optional
@@ -194,7 +200,7 @@ class SelectionClassifier(ClassifierMixin, _Selection):
         The posterior: tables, plots and predictions with intervals.
     inclusion_ : ndarray of float, shape (n_features,)
         Posterior inclusion probabilities.
-    classes_ : ndarray of shape (2,)
+    classes_ : ndarray of shape (n_classes,)
         The classes.
     n_features_in_ : int
         Number of columns.
@@ -215,13 +221,11 @@ class SelectionClassifier(ClassifierMixin, _Selection):
            [0.8 , 0.2 ]])
     """
 
-    _families = ("logit", "probit", "cloglog")
+    _families = ("logit", "probit", "cloglog", "multinomial")
 
-    def __sklearn_tags__(self) -> Tags:
-        """Return scikit-learn's tags: two classes."""
-        tags = super().__sklearn_tags__()
-        tags.classifier_tags.multi_class = False
-        return tags
+    def _family(self) -> str:
+        """Return the short name of the model."""
+        return "multinomial" if self.family is None and self.classes_.size > 2 else super()._family()
 
     def fit(self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
         """Fit the model.
@@ -231,7 +235,7 @@ class SelectionClassifier(ClassifierMixin, _Selection):
         X : DataFrame or array_like, shape (n, n_features)
             Columns.
         y : array_like, shape (n,)
-            Two classes.
+            Classes.
         sample_weight : array_like, shape (n,), optional
             Number of identical rows that each row represents.
 
@@ -243,23 +247,20 @@ class SelectionClassifier(ClassifierMixin, _Selection):
         Raises
         ------
         ParameterError
-            If there are not two classes, or a parameter is invalid.
+            If there is one class, or there are more than the family has, or a parameter is invalid.
         DataError
             If the data cannot be used.
         """
         X, y = self._checked(X, y)
         check_classification_targets(y)
-        kind = type_of_target(y, input_name="y")
-        if kind != "binary":
-            # In scikit-learn's words, which its checks look for.
-            raise ParameterError(
-                "Only binary classification is supported. The type of the 'y' of SelectionClassifier must be "
-                f"binary. Got {kind} instead."
-            )
         self.classes_, codes = np.unique(y, return_inverse=True)
-        if self.classes_.size != 2:
-            raise bad_value("y", "labels of two classes, not of one", y)
-        self._fit(X, codes.astype(np.float64), sample_weight)
+        if self.classes_.size < 2:
+            raise bad_value("y", "labels of two classes or more, not of one", y)
+        if self.classes_.size > 2 and self._family() != "multinomial":
+            raise bad_value(
+                "family", f"None or 'multinomial' with the {self.classes_.size} classes of 'y'", self.family
+            )
+        self._fit(X, codes, sample_weight)
         return self
 
     def predict_proba(self, X: Any) -> FloatArray:
@@ -272,14 +273,14 @@ class SelectionClassifier(ClassifierMixin, _Selection):
 
         Returns
         -------
-        ndarray of float, shape (m, 2)
+        ndarray of float, shape (m, n_classes)
             One row per observation, in the order of ``classes_``.
         """
-        second = self._predicted(X)
-        return np.column_stack([1.0 - second, second])
+        found = self._predicted(X)
+        return np.column_stack([1.0 - found, found]) if found.ndim == 1 else found
 
     def decision_function(self, X: Any) -> FloatArray:
-        """Return log odds of the second class.
+        """Return log odds of the second of two classes, or logs of the probabilities of more.
 
         Parameters
         ----------
@@ -288,14 +289,16 @@ class SelectionClassifier(ClassifierMixin, _Selection):
 
         Returns
         -------
-        ndarray of float, shape (m,)
-            The logit of the averaged probability.
+        ndarray of float, shape (m,) or (m, n_classes)
+            The logit, or the logs, of averaged probabilities.
         """
-        odds: FloatArray = logit(self._predicted(X))
-        return odds
+        probabilities = self.predict_proba(X)
+        two = self.classes_.size == 2
+        found: FloatArray = logit(probabilities[:, 1]) if two else np.log(probabilities)
+        return found
 
     def predict(self, X: Any) -> NDArray[Any]:
-        """Return the more probable class.
+        """Return the most probable class.
 
         Parameters
         ----------
@@ -307,8 +310,8 @@ class SelectionClassifier(ClassifierMixin, _Selection):
         ndarray, shape (m,)
             Classes.
         """
-        second = self._predicted(X) > 0.5
-        return np.asarray(self.classes_[second.astype(np.intp)])
+        probabilities = self.predict_proba(X)
+        return np.asarray(self.classes_[probabilities.argmax(axis=1)])
 
 
 class SelectionRegressor(RegressorMixin, _Selection):
