@@ -399,10 +399,12 @@ def _one_column(value: FloatArray | Categories, expression: Expression) -> Float
     """Return the values of an input, or raise :class:`DataError` for labels and for several columns."""
     label = expression.label
     if isinstance(value, Categories):
+        one = expression.variables
+        code = column_expression(one[0]).code if len(one) == 1 else expression.code
+        level = plain_level(pd.Series(value.values).dropna().iloc[0])
         raise DataError(
             f"The input {label!r} of {called()} must be numeric or boolean. Got labels instead: factors "
-            f"are not supported as inputs. Use an indicator such as I({expression.code} == 'a'), or "
-            "leave it out."
+            f"are not supported as inputs. Use an indicator such as I({code} == {level!r}), or leave it out."
         )
     if value.shape[1] != 1:
         raise DataError(

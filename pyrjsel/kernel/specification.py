@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from pyrjsel._called import called
-from pyrjsel._errors import DataError, ParameterError
+from pyrjsel._errors import DataError, FormulaError, ParameterError
 from pyrjsel._typing import FloatArray
 from pyrjsel._validate import bad_value, check_bool, check_choice, check_int, check_real
 from pyrjsel.design import Design, DesignData
@@ -72,9 +72,16 @@ class Specification:
 
 
 def specify(choices: Choices, design: Design, rows: DesignData) -> Specification:
-    """Return what the choices come to, or raise :class:`DataError` or :class:`ParameterError`."""
+    """Return what the choices come to, or raise :class:`DataError`, `FormulaError` or `ParameterError`."""
     if rows.X.shape[1] == 0:
         raise DataError(f"{called()} needs one input at least; the formula has none.")
+    for factor in design.layout.factors:
+        if factor.level is not None:
+            merged = factor.expression.variables[0]
+            raise FormulaError(
+                f"The formula of {called()} has C({merged}, merge=True), but every kernel has all inputs, so "
+                f"that no level is ever merged with the reference. Write {merged} alone."
+            )
     standardize = check_bool(choices.standardize, "standardize")
     scaling = Scaling.of(rows.X, rows.y, design.column_names, design.response, standardize)
     widths = _widths(choices.width, scaling.inputs(rows.X))

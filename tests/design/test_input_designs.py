@@ -130,6 +130,7 @@ def test_missing_rows_can_be_dropped_or_refused(frame):
     ("formula", "error", "match"),
     [
         ("y ~ race", DataError, r"The input 'race' .* Got labels instead: factors are not supported"),
+        ("y ~ C(race, merge=True)", DataError, r"such as I\(race == '\w+'\), or leave it out"),
         ("y ~ C(b)", DataError, "factors are not supported as inputs"),
         ("y ~ bs(b, df=4)", DataError, "must be one column. Got 4"),
         ("y ~ b:flag", FormulaError, "without interactions"),

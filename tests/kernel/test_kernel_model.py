@@ -194,6 +194,8 @@ def test_data_that_cannot_be_used(frame):
         rj.kernel_regression("y ~ a", frame.assign(a=np.geomspace(1.0, 1e200, N)))
     with pytest.raises(rj.DataError, match="response of KernelRegression must be at most"):
         rj.kernel_regression("y ~ a", frame.assign(y=np.geomspace(1.0, 1e200, N)))
+    with pytest.raises(rj.FormulaError, match=r"no level is ever merged .* Write g alone"):
+        rj.kernel_regression("y ~ a + C(g, merge=True)", frame.assign(g=np.resize(["p", "q"], N)))
     with pytest.raises(rj.UnknownNameError, match="'aa'"):
         rj.kernel_regression("y ~ aa", frame)
 
