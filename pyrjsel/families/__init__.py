@@ -10,7 +10,7 @@ from pyrjsel.families.multinomial import Multinomial
 from pyrjsel.families.negbin import NegativeBinomial
 from pyrjsel.families.nuisance import NONE, Nuisance, Values
 from pyrjsel.families.poisson import Poisson
-from pyrjsel.families.sized import Sized
+from pyrjsel.families.sized import Sized, unknown_size
 from pyrjsel.families.statistics import Statistic
 from pyrjsel.families.student import Student
 
@@ -31,4 +31,5 @@ __all__ = [
     "Statistic",
     "Student",
     "Values",
+    "unknown_size",
 ]

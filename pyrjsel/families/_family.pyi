@@ -20,5 +20,10 @@ def log_likelihoods(
     factor: FloatArray,
 ) -> FloatArray: ...
 def derivatives(
-    passes: Passes, eta: FloatArray, wy: FloatArray, w: FloatArray
+    passes: Passes,
+    eta: FloatArray,
+    wy: FloatArray,
+    base: FloatArray,
+    slope: FloatArray,
+    factor: FloatArray,
 ) -> tuple[FloatArray, FloatArray, FloatArray]: ...

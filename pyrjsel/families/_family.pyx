@@ -100,15 +100,20 @@ def log_likelihoods(Passes passes not None, const double[:, ::1] eta not None, c
 
 
 def derivatives(Passes passes not None, const double[:, ::1] eta not None, const double[::1] wy not None,
-                const double[::1] w not None):
-    """Return log-likelihoods (m,) at linear predictors `eta` (m, n), gradients and weights (m, n) in eta."""
-    cdef Py_ssize_t m = eta.shape[0], n = eta.shape[1], k
-    if wy.shape[0] != n or w.shape[0] != n or n == 0 or passes.pooled != NULL:
+                const double[::1] base not None, const double[::1] slope not None,
+                const double[::1] factor not None):
+    """Return log-likelihoods (m,), gradients and weights (m, n) in eta; see :func:`log_likelihoods`."""
+    cdef Py_ssize_t m = eta.shape[0], n = eta.shape[1], k, i
+    if (factor.shape[0] != m or wy.shape[0] != n or base.shape[0] != n or slope.shape[0] != n or n == 0
+            or passes.pooled != NULL):
         raise ValueError("the arrays of derivatives do not fit together")
+    cdef double[::1] w = np.empty(n)
     found, residual, weight = np.empty(m), np.empty((m, n)), np.empty((m, n))
     cdef double[::1] values = found
     cdef double[:, ::1] r = residual, v = weight
     with nogil:
         for k in range(m):
+            for i in range(n):
+                w[i] = base[i] + factor[k] * slope[i]
             values[k] = passes.working(n, &eta[k, 0], &wy[0], &w[0], &r[k, 0], &v[k, 0])
     return found, residual, weight

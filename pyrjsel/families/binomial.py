@@ -32,7 +32,6 @@ class Binomial(Family):
     apart: ClassVar[str] = "The classes are separated, completely or partially,"
     events: ClassVar[bool] = True
     error_name: ClassVar[str] = "brier"
-    chunked: ClassVar[bool] = True
 
     def check(self, y: FloatArray, weights: FloatArray | None, response: str) -> None:
         """Raise :class:`DataError` unless `y` (n,) and `weights` (n,) or None are usable."""

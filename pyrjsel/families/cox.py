@@ -152,6 +152,7 @@ class Cox(LogLink):
     apart: ClassVar[str] = "The order of events is predicted perfectly"
     error_name: ClassVar[str] = "concordance"
     combines: ClassVar[bool] = False
+    whole: ClassVar[str] = "risk sets have rows of all chunks, in the order of time"
     independent: ClassVar[bool] = False
     has_intercept: ClassVar[bool] = False
 

@@ -40,9 +40,11 @@ class Family(ABC):
         Whether the likelihood of equal rows depends on their mean response and their number alone.
     scaled : bool
         Whether prior variances of coefficients are multiples of the square of the expanded parameter.
-    chunked : bool
-        Whether rows may come in chunks: nothing is learned from all rows, and what :meth:`check` requires of
-        all rows together holds if it holds for those of the smallest and the largest response.
+    whole : str
+        Why rows cannot come in chunks; empty if they can.
+    both : tuple of float
+        Two responses that have all that :meth:`check` requires of all rows together. If they may come in
+        chunks, that holds if it holds for those of the smallest and the largest response.
     independent : bool
         Whether the likelihood is a product over rows.
     has_intercept : bool
@@ -59,7 +61,8 @@ class Family(ABC):
     error_name: ClassVar[str] = "rmse"
     combines: ClassVar[bool] = True
     scaled: ClassVar[bool] = False
-    chunked: ClassVar[bool] = False
+    whole: ClassVar[str] = ""
+    both: ClassVar[tuple[float, float]] = (0.0, 1.0)
     independent: ClassVar[bool] = True
     has_intercept: ClassVar[bool] = True
 
@@ -138,6 +141,10 @@ class Family(ABC):
 
     def for_rows(self, y: FloatArray, weights: FloatArray | None, offset: FloatArray | None) -> Self:
         """Return the family with what it learns from the rows, such as a typical nuisance parameter."""
+        return self
+
+    def of_terms(self) -> Self:
+        """Return the family with what terms of single rows need of it: workers get no more."""
         return self
 
     def observations(self, y: FloatArray, weights: FloatArray | None) -> float:

@@ -1,7 +1,7 @@
 """The gamma family with the log link."""
 
 from dataclasses import dataclass
-from typing import Any, ClassVar, Self
+from typing import ClassVar, Self
 
 import numpy as np
 from scipy.special import digamma, gammainc, gammaincinv, gammaln, logsumexp, polygamma, xlogy
@@ -41,17 +41,18 @@ class Gamma(Sized, LogLink):
     name: ClassVar[str] = "gamma"
     parameter: ClassVar[str] = "shape"
     passes: ClassVar[Passes] = POSITIVE
+    keys: ClassVar[int] = 1
+    both: ClassVar[tuple[float, float]] = (1.0, 2.0)
     share: ClassVar[float] = 0.0
     most: ClassVar[float] = MOST_SHAPE
     remedy: ClassVar[str] = " Leave out shape to estimate the dispersion."
     apart: ClassVar[str] = "The responses are separated"
 
     @classmethod
-    def summarise(cls, y: FloatArray, w: FloatArray) -> FloatArray:
-        """Return distinct weights, how often each occurs, and sums of ``w log y`` and ``log y``."""
-        number, place, times = np.unique(w, return_inverse=True, return_counts=True)
-        logs = np.bincount(place, np.log(y))
-        return np.array([number, times, number * logs, logs], dtype=float)
+    def entries(cls, y: FloatArray, w: FloatArray) -> FloatArray:
+        """Return weights, how often each occurs, and sums of ``w log y`` and ``log y``."""
+        logs = np.log(y)
+        return np.stack([w, np.ones(y.size), w * logs, logs])
 
     def gammas(self) -> tuple[FloatArray, tuple[float, float]]:
         """Return the gamma functions of the densities, and powers of responses and weights."""
@@ -60,30 +61,27 @@ class Gamma(Sized, LogLink):
         slope = float(weighted.sum() + times @ xlogy(number, number))
         return np.stack([0.0 * number, number, -times]), (slope, -float(logs.sum()))
 
-    def joint(
-        self, y: FloatArray, w: FloatArray, eta: FloatArray, t: float
-    ) -> tuple[float, FloatArray, FloatArray, float, float, FloatArray]:
-        """Return the log-likelihood, and derivatives in eta and in the log shape; see :meth:`Sized.joint`."""
-        shape = float(np.exp(t))
-        away, lost, (fixed, slope, curve) = self._away(y, w, eta), self._lost(y, w), self._constants(shape)
-        expected = shape * w
+    def terms(
+        self, y: FloatArray, w: FloatArray, eta: FloatArray, t: FloatArray
+    ) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray, FloatArray, FloatArray]:
+        """Return the terms with eta and their derivatives; see :meth:`Sized.terms`."""
+        away, expected = self._away(y, w, eta), np.multiply.outer(np.exp(t), w)
         residual = expected * np.expm1(away)
-        rest = float(expected @ away) - float(residual.sum()) - shape * lost
-        return rest + fixed, residual, expected + residual, rest + slope, -rest - curve, -residual
+        rest = np.sum(expected * away, axis=1) - residual.sum(axis=1)
+        return rest, residual, expected + residual, rest, -rest, -residual
 
-    def joint_values(self, y: FloatArray, w: FloatArray, eta: FloatArray, t: FloatArray) -> FloatArray:
-        """Return log-likelihoods with all constants, plus log prior densities of t (m,), at eta (m, n)."""
-        away, shape = self._away(y, w, eta), np.exp(t)
+    def values(self, y: FloatArray, w: FloatArray, eta: FloatArray, t: FloatArray) -> FloatArray:
+        """Return the terms with eta; see :meth:`Sized.values`."""
+        away = self._away(y, w, eta)
         with np.errstate(over="ignore"):
-            found = shape * ((away - np.expm1(away)) @ w - self._lost(y, w))
-        return np.asarray(found + self._constants(shape)[0] + self.log_prior(t)[0])
+            return np.asarray(np.exp(t) * ((away - np.expm1(away)) @ w))
 
     @staticmethod
     def _away(y: FloatArray, w: FloatArray, eta: FloatArray) -> FloatArray:
         """Return log responses less `eta` (..., n), 0 for rows without weight."""
         return np.where(w > 0, np.log(y) - eta, 0.0)
 
-    def _lost(self, y: FloatArray, w: FloatArray) -> float:
+    def lost(self, y: FloatArray, w: FloatArray) -> float:
         """Return how much larger the sum of ``w log y`` is over combined rows than over the original ones."""
         assert self.table is not None
         _, times, weighted, _ = self.table
@@ -92,15 +90,15 @@ class Gamma(Sized, LogLink):
             return 0.0
         return float(w[used] @ np.log(y[used]) - weighted.sum())
 
-    def _constants(self, shape: Any) -> tuple[Any, Any, Any]:
-        """Return the terms of the log-likelihood without eta, and their derivatives in the log shape.
+    def constants(self, size: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
+        """Return the terms without eta; see :meth:`Sized.constants`.
 
         Those of ``u log u - u - log Gamma(u)`` of each row at ``u = w shape``, from Stirling's series for
         large u, where logarithms cancel.
         """
         assert self.table is not None
         number, times, _, logs = self.table
-        u = np.multiply.outer(shape, number)
+        u = np.multiply.outer(size, number)
         large, small, inverse = u > LARGE, np.minimum(u, LARGE), 1.0 / np.maximum(u, LARGE)
         square = inverse**2
         series = (
@@ -146,21 +144,20 @@ class Gamma(Sized, LogLink):
             if not np.any(weights > 0):
                 raise DataError("The 'weights' must have a positive value. Got only zeros.")
 
-    def for_rows(self, y: FloatArray, weights: FloatArray | None, offset: FloatArray | None) -> Self:
-        """Return the family with the most probable shape in the model without terms, unless it is known.
+    def learned(self, y: FloatArray, table: FloatArray) -> Self:
+        """Return the family with the table of all rows; `y` has their smallest and largest response.
 
         Raises
         ------
         DataError
-            If the shape is unknown and all responses are equal: its estimates grow without limit.
+            If all responses are equal: estimates of the shape grow without limit.
         """
-        used = y if weights is None else y[weights > 0]
-        if self.value is None and used.min() == used.max():
+        if y.min() == y.max():
             raise DataError(
                 "The response must have two different values for an estimate of its shape; "
-                f"or give 'shape'. Got only {used[0]:g}."
+                f"or give 'shape'. Got only {y[0]:g}."
             )
-        return super().for_rows(y, weights, offset)
+        return super().learned(y, table)
 
     def curvature(self, mean: FloatArray) -> FloatArray:
         """Return the expected information on eta: the shape, whatever the mean."""

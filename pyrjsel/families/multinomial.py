@@ -39,6 +39,9 @@ class Multinomial(Family):
     apart: ClassVar[str] = "The classes are separated, completely or partially,"
     classes: ClassVar[bool] = True
     combines: ClassVar[bool] = False
+    whole: ClassVar[str] = (
+        "the passes over chunks are of one linear predictor of a row, not one for each class"
+    )
     error_name: ClassVar[str] = "error_rate"
 
     @property

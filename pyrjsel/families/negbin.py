@@ -6,9 +6,8 @@ from typing import Any, ClassVar
 import numpy as np
 from scipy.special import betainc, betaln, digamma, gammaincinv, gammaln, log_expit, polygamma, xlogy
 
-from pyrjsel._core._vecmath import logit_score
 from pyrjsel._typing import FloatArray
-from pyrjsel.families._family import LOGIT, Passes, log_likelihoods
+from pyrjsel.families._family import LOGIT, Passes, derivatives, log_likelihoods
 from pyrjsel.families.nuisance import Values
 from pyrjsel.families.poisson import ENDLESS, Poisson
 from pyrjsel.families.sized import Sized
@@ -36,14 +35,14 @@ class NegativeBinomial(Sized, Poisson):
     name: ClassVar[str] = "negbin"
     parameter: ClassVar[str] = "theta"
     passes: ClassVar[Passes] = LOGIT
+    keys: ClassVar[int] = 2
     share: ClassVar[float] = 1.0
     remedy: ClassVar[str] = " Leave out theta to estimate the dispersion."
 
     @classmethod
-    def summarise(cls, y: FloatArray, w: FloatArray) -> FloatArray:
+    def entries(cls, y: FloatArray, w: FloatArray) -> FloatArray:
         """Return sums of counts, numbers of counts, and how often each pair occurs."""
-        pairs, times = np.unique(np.stack([w * y, w]), axis=1, return_counts=True)
-        return np.array([*pairs, times], dtype=float)
+        return np.stack([w * y, w, np.ones(y.size)])
 
     def gammas(self) -> tuple[FloatArray, tuple[float, float]]:
         """Return the ratios of gamma functions, and the factorials."""
@@ -54,46 +53,35 @@ class NegativeBinomial(Sized, Poisson):
         mixed = np.stack([above, below], axis=2).reshape(3, -1)
         return np.ascontiguousarray(mixed), (0.0, -float(times @ gammaln(sums + 1.0)))
 
-    def constant(self, theta: FloatArray) -> FloatArray:
-        """Return the terms of the log-likelihood without eta, for sizes `theta` (m,)."""
-        assert self.table is not None
-        sums, number, times = self.table
-        return times @ log_rising(number[:, None] * theta, sums[:, None]) - times @ gammaln(sums + 1.0)
-
-    def joint(
-        self, y: FloatArray, w: FloatArray, eta: FloatArray, t: float
-    ) -> tuple[float, FloatArray, FloatArray, float, float, FloatArray]:
-        """Return the log-likelihood, and derivatives in eta and in log theta; see :meth:`Sized.joint`."""
-        theta, away = float(np.exp(t)), eta - t
-        value, residual, weight = logit_score(away, w * y, w * (y + theta))
+    def terms(
+        self, y: FloatArray, w: FloatArray, eta: FloatArray, t: FloatArray
+    ) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray, FloatArray, FloatArray]:
+        """Return the terms with eta and their derivatives; see :meth:`Sized.terms`."""
+        theta, away, wy = np.exp(t), np.ascontiguousarray(eta - t[:, None]), w * y
+        value, residual, weight = derivatives(self.passes, away, wy, wy, w, theta)
         # Derivatives of the part w theta of weights.
-        rest = theta * float(w @ np.logaddexp(0.0, away))
-        expected = theta * (w * y - residual) / (y + theta)  # theta times the share of mu in mu + theta
-        slope, curve = self._slopes(theta)
-        return (
-            value + float(self.constant(np.array([theta]))[0]),
-            residual,
-            weight,
-            slope - float(residual.sum()) - rest,
-            float(weight.sum()) - 2.0 * float(expected.sum()) + rest - curve,
-            expected - weight,
-        )
+        none = np.zeros(y.size)
+        rest = -log_likelihoods(self.passes, away, none, none, w, theta)
+        # Theta times the share of mu in mu + theta.
+        expected = theta[:, None] * (wy - residual) / (y + theta[:, None])
+        slope = -residual.sum(axis=1) - rest
+        curve = weight.sum(axis=1) - 2.0 * expected.sum(axis=1) + rest
+        return value, residual, weight, slope, curve, expected - weight
 
-    def joint_values(self, y: FloatArray, w: FloatArray, eta: FloatArray, t: FloatArray) -> FloatArray:
-        """Return log-likelihoods with all constants, plus log prior densities of t (m,), at eta (m, n)."""
-        theta, wy = np.exp(t), w * y
-        away = np.ascontiguousarray(eta - t[:, None])
-        found = log_likelihoods(self.passes, away, wy, wy, w, theta)
-        return np.asarray(found + self.constant(theta) + self.log_prior(t)[0])
+    def values(self, y: FloatArray, w: FloatArray, eta: FloatArray, t: FloatArray) -> FloatArray:
+        """Return the terms with eta; see :meth:`Sized.values`."""
+        away, wy = np.ascontiguousarray(eta - t[:, None]), w * y
+        return log_likelihoods(self.passes, away, wy, wy, w, np.exp(t))
 
-    def _slopes(self, theta: float) -> tuple[float, float]:
-        """Return the first and the second derivative of these terms in log theta."""
+    def constants(self, size: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
+        """Return ratios of gamma functions and factorials; see :meth:`Sized.constants`."""
         assert self.table is not None
         sums, number, times = self.table
-        size = theta * number
-        slope = size * (digamma(sums + size) - digamma(size))
-        bend = size**2 * (polygamma(1, sums + size) - polygamma(1, size))
-        return float(times @ slope), float(times @ (slope + bend))
+        theta = np.multiply.outer(size, number)
+        slope = theta * (digamma(sums + theta) - digamma(theta))
+        bend = theta**2 * (polygamma(1, sums + theta) - polygamma(1, theta))
+        value = log_rising(theta, sums) @ times - times @ gammaln(sums + 1.0)
+        return value, slope @ times, (slope + bend) @ times
 
     def curvature(self, mean: FloatArray) -> FloatArray:
         """Return the expected information on eta, where the mean is `mean`."""

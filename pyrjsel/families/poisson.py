@@ -52,7 +52,6 @@ class Poisson(LogLink):
     name: ClassVar[str] = "poisson"
     passes: ClassVar[Passes] = LOG
     apart: ClassVar[str] = "The observations without events are separated"
-    chunked: ClassVar[bool] = True
     remedy: ClassVar[str] = " A negative binomial model (negbin) estimates the dispersion."
 
     def check(self, y: FloatArray, weights: FloatArray | None, response: str) -> None:

@@ -40,6 +40,8 @@ class Sized(Family):
         What terms without eta need of the original rows (:meth:`summarise`), if the size is unknown.
     parameter : str
         What users call the size.
+    keys : int
+        Number of rows of tables that tell their columns apart; the others are sums.
     share : float
         Multiple of weighted responses in the weights of the passes.
     most : float
@@ -47,7 +49,7 @@ class Sized(Family):
     """
 
     parameter: ClassVar[str]
-    chunked: ClassVar[bool] = False  # a typical size is learned from all rows
+    keys: ClassVar[int]
     share: ClassVar[float]
     most: ClassVar[float] = np.inf
 
@@ -66,8 +68,24 @@ class Sized(Family):
 
     @classmethod
     @abstractmethod
+    def entries(cls, y: FloatArray, w: FloatArray) -> FloatArray:
+        """Return the columns of tables for single responses (n,) with positive weights."""
+
+    @classmethod
     def summarise(cls, y: FloatArray, w: FloatArray) -> FloatArray:
         """Return the table of responses (n,) with positive weights."""
+        return cls.gather(cls.entries(y, w))
+
+    @classmethod
+    def gather(cls, table: FloatArray) -> FloatArray:
+        """Return a table with the columns of equal keys added up, in the order of the keys."""
+        order = np.lexsort(table[: cls.keys])
+        table = table[:, order]
+        keys = table[: cls.keys]
+        new = np.append(True, np.any(keys[:, 1:] != keys[:, :-1], axis=0))[: order.size]
+        place = np.cumsum(new) - 1
+        sums = [np.bincount(place, row, int(new.sum())) for row in table[cls.keys :]]
+        return np.vstack([keys[:, new], *sums])
 
     @abstractmethod
     def gammas(self) -> tuple[FloatArray, tuple[float, float]]:
@@ -107,22 +125,39 @@ class Sized(Family):
         prior = (self.log_mean, self.log_sd)
         return {"share": self.share, "gammas": gammas, "linear": linear, "log_prior": prior}
 
+    @property
+    def normal_prior(self) -> tuple[float, float]:
+        """Precision times mean, and precision, of the normal prior of the log size."""
+        return self.log_mean / self.log_sd**2, 1.0 / self.log_sd**2
+
+    def of_terms(self) -> Self:
+        """Return the family without its table, for the terms with eta."""
+        return replace(self, table=None)
+
     def for_rows(self, y: FloatArray, weights: FloatArray | None, offset: FloatArray | None) -> Self:
-        """Return the family with the most probable size in the model without terms, unless it is known."""
+        """Return the family with the most probable size in the model without terms, unless it is known.
+
+        The rows may be combined ones if the family has the table of the original ones.
+        """
         if self.value is not None:
             return self
         w = np.ones(y.size) if weights is None else weights
         used = w > 0
         y, w, known = y[used], w[used], np.zeros(y.size)[used] if offset is None else offset[used]
+        learned = self if self.table is not None else self.learned(y, self.summarise(y, w))
 
         def loss(t: float) -> float:
-            family = self.at(float(np.exp(t)))
-            eta = family.null_intercept(y, w, known) + known
-            return -float(family.log_density(y, eta[:, None], w, {}).sum()) - self.log_prior(t)[0]
+            eta = learned.at(float(np.exp(t))).null_intercept(y, w, known) + known
+            return -float(learned.joint_values(y, w, eta[None], np.array([t]))[0])
 
         ends = (self.log_mean - REACH * self.log_sd, self.log_mean + REACH * self.log_sd)
-        found = float(np.exp(scipy.optimize.minimize_scalar(loss, bounds=ends, method="bounded").x))
-        return replace(self, given=found, table=self.summarise(y, w))
+        return learned.at(
+            float(np.exp(scipy.optimize.minimize_scalar(loss, bounds=ends, method="bounded").x))
+        )
+
+    def learned(self, y: FloatArray, table: FloatArray) -> Self:
+        """Return the family with the table of all rows; `y` has their smallest and largest response."""
+        return replace(self, table=table)
 
     def log_prior(self, t: Any) -> tuple[Any, Any, float]:
         """Return the log prior density of the log size at `t`, its slope and minus its second derivative."""
@@ -130,6 +165,30 @@ class Sized(Family):
         return -0.5 * z * z - np.log(self.log_sd) - HALF_LOG_2PI, -z / self.log_sd, curve
 
     @abstractmethod
+    def terms(
+        self, y: FloatArray, w: FloatArray, eta: FloatArray, t: FloatArray
+    ) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray, FloatArray, FloatArray]:
+        """Return the terms with eta of log-likelihoods (m,) at `eta` (m, n) and log sizes `t` (m,).
+
+        And their derivatives: the first and minus the second in eta (m, n), the same in t (m,), and minus the
+        mixed ones (m, n).
+        """
+
+    @abstractmethod
+    def values(self, y: FloatArray, w: FloatArray, eta: FloatArray, t: FloatArray) -> FloatArray:
+        """Return these terms (m,) alone."""
+
+    @abstractmethod
+    def constants(self, size: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
+        """Return the terms without eta for sizes (m,), and their two derivatives in the log size."""
+
+    def lost(self, y: FloatArray, w: FloatArray) -> float:
+        """Return how much the terms with eta of combined rows exceed those of original ones, for a size of 1.
+
+        They do in proportion to the size.
+        """
+        return 0.0
+
     def joint(
         self, y: FloatArray, w: FloatArray, eta: FloatArray, t: float
     ) -> tuple[float, FloatArray, FloatArray, float, float, FloatArray]:
@@ -138,10 +197,23 @@ class Sized(Family):
         The first and minus the second in eta (n,), the same in t, and minus the mixed ones (n,). Rows may be
         combined ones.
         """
+        size = np.exp(np.array([t]))
+        terms = self.terms(y, w, eta[None], np.array([t]))
+        fixed, lost = self.constants(size), float(size[0]) * self.lost(y, w)
+        return (
+            float(terms[0][0] + fixed[0][0]) - lost,
+            terms[1][0],
+            terms[2][0],
+            float(terms[3][0] + fixed[1][0]) - lost,
+            float(terms[4][0] - fixed[2][0]) + lost,
+            terms[5][0],
+        )
 
-    @abstractmethod
     def joint_values(self, y: FloatArray, w: FloatArray, eta: FloatArray, t: FloatArray) -> FloatArray:
         """Return log-likelihoods with all constants, plus log prior densities of t (m,), at eta (m, n)."""
+        size = np.exp(t)
+        found = self.values(y, w, eta, t) - size * self.lost(y, w)
+        return np.asarray(found + self.constants(size)[0] + self.log_prior(t)[0])
 
     def rows(
         self, y: FloatArray, weights: FloatArray | None, offset: FloatArray
@@ -157,3 +229,8 @@ class Sized(Family):
     def size_fact(self) -> tuple[str, str]:
         """Return what is known of the size, for a summary."""
         return self.parameter.capitalize(), "estimated" if self.value is None else f"{self.value:,.6g}"
+
+
+def unknown_size(family: Family) -> Sized | None:
+    """Return the family if it has a size that is not known."""
+    return family if isinstance(family, Sized) and family.value is None else None

@@ -220,10 +220,9 @@ class Selection(OverSpace):
     ) -> Self:
         """Make a model of rows in chunks, which are read again in each pass."""
         family = cls._family if choices.family is None else choices.family
-        if not family.chunked:
+        if family.whole:
             raise NotAvailableError(
-                f"Data in chunks are not supported for {family.name} models with link {family.link!r}: give "
-                "a DataFrame."
+                f"Data in chunks are not supported for {family.name} models: {family.whole}. Give a DataFrame."
             )
         if chunks.once:
             raise DataError(

@@ -6,7 +6,7 @@ from typing import Any, Self
 import pandas as pd
 from numpy.typing import ArrayLike
 
-from pyrjsel.design import TableLike
+from pyrjsel.design import RowSource
 from pyrjsel.distributions import LogNormal
 from pyrjsel.families import Gamma
 from pyrjsel.model_space import ModelPrior, check_bounds
@@ -117,7 +117,7 @@ class GammaSelection(SizedSelection):
     def from_formula(
         cls,
         formula: str,
-        data: TableLike,
+        data: RowSource,
         *,
         shape: float | None = None,
         shape_prior: LogNormal | None = None,
@@ -133,11 +133,11 @@ class GammaSelection(SizedSelection):
         missing: str = "drop",
         functions: Mapping[str, Callable[..., Any]] | None = None,
     ) -> Self:
-        """Make a model from a formula and a data frame.
+        """Make a model from a formula and a data frame, or data in chunks.
 
         Parameters
         ----------
-        <formula>
+        <formula and chunks>
         shape, shape_prior : optional
             As for the class.
         coef_prior, model_prior, costs, budget, always, heredity, max_size : optional

@@ -6,7 +6,7 @@ from typing import Any, Self
 import pandas as pd
 from numpy.typing import ArrayLike
 
-from pyrjsel.design import TableLike
+from pyrjsel.design import RowSource
 from pyrjsel.distributions import LogNormal
 from pyrjsel.families import NegativeBinomial
 from pyrjsel.model_space import ModelPrior, check_bounds
@@ -112,7 +112,7 @@ class NegbinSelection(SizedSelection):
     def from_formula(
         cls,
         formula: str,
-        data: TableLike,
+        data: RowSource,
         *,
         theta: float | None = None,
         theta_prior: LogNormal | None = None,
@@ -128,11 +128,11 @@ class NegbinSelection(SizedSelection):
         missing: str = "drop",
         functions: Mapping[str, Callable[..., Any]] | None = None,
     ) -> Self:
-        """Make a model from a formula and a data frame.
+        """Make a model from a formula and a data frame, or data in chunks.
 
         Parameters
         ----------
-        <formula>
+        <formula and chunks>
         theta, theta_prior : optional
             As for the class.
         coef_prior, model_prior, costs, budget, always, heredity, max_size : optional

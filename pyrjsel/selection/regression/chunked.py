@@ -8,13 +8,22 @@ from typing import ClassVar, cast
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
+from scipy.linalg import block_diag
 
 from pyrjsel._errors import DataError, NotAvailableError
 from pyrjsel._typing import BoolArray, FloatArray, IntArray
 from pyrjsel.design import DesignData, Reduced, RowReader, Work
-from pyrjsel.families import NONE, Family, Nuisance
-from pyrjsel.families._family import derivatives, log_likelihoods
+from pyrjsel.families import Family, Nuisance, Sized, unknown_size
+from pyrjsel.families._family import log_likelihoods
 from pyrjsel.selection.priors.base import CoefficientPrior, Columns, CompiledPrior
+from pyrjsel.selection.regression.chunk_passes import (
+    Derivatives,
+    Modes,
+    StandardColumns,
+    chunk_derivatives,
+    chunk_values,
+    find_modes,
+)
 from pyrjsel.selection.regression.columns import TermColumns, dependent_terms, pairs_of
 from pyrjsel.selection.regression.glm import PAYS, Regression
 from pyrjsel.selection.regression.sufficient_statistics import SufficientStatistics
@@ -22,8 +31,8 @@ from pyrjsel.selection.regression.summed_rows import ChunkSums, SummedRows
 
 # Largest number of distinct rows that are kept, as counts, in place of passes.
 MOST_DISTINCT = 20_000
-# Products of pairs of columns are formed for blocks of rows of about this many numbers.
-NUMBERS = 2**19
+# Largest number of columns of the table of an unknown size.
+MOST_KEYS = 2**20
 # Largest number of columns: information matrices of many models are kept.
 MOST_COLUMNS = 200
 # Passes that find the intercept of the null model, if there is an offset, and its precision.
@@ -95,12 +104,15 @@ class GeneralisedSums(ChunkSums):
         Weight of the responses of 0.
     saturated, log_constant : float
         Sums of what :class:`Family` says of single rows.
+    table : ndarray or None
+        That of a :class:`Sized` family whose size is unknown.
     """
 
     ends: FloatArray = field(default_factory=lambda: np.zeros((2, 2)))
     zeros: float = 0.0
     saturated: float = 0.0
     log_constant: float = 0.0
+    table: FloatArray | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -123,9 +135,9 @@ class FirstPass:
         w = np.ones(data.n) if weights is None else weights
         # What is required of all rows together, such as both classes, holds with these two.
         family.check(
-            np.append(data.y, [0.0, 1.0]), None if weights is None else np.append(w, [1.0, 1.0]), response
+            np.append(data.y, family.both), None if weights is None else np.append(w, [1.0, 1.0]), response
         )
-        base = ChunkSums.of(data)
+        base, sized = ChunkSums.of(data), unknown_size(family)
         used = np.flatnonzero(w > 0) if np.any(w > 0) else np.arange(data.n)
         ends = [used[np.argmin(data.y[used])], used[np.argmax(data.y[used])]]
         sums = GeneralisedSums(
@@ -137,12 +149,19 @@ class FirstPass:
             float(w[data.y == 0].sum()),
             family.saturated(data.y, weights),
             family.log_constant(data.y, weights),
+            None if sized is None else sized.summarise(data.y[w > 0], w[w > 0]),
         )
         rows = np.column_stack([data.X, np.zeros(data.n) if offset is None else offset])
         return cls(sums, DistinctRows.of(rows, w, w * data.y))
 
-    def merge(self, other: "FirstPass") -> "FirstPass":
-        """Return the sums over the rows of both."""
+    def merge(self, other: "FirstPass", family: Family) -> "FirstPass":
+        """Return the sums over the rows of both.
+
+        Raises
+        ------
+        NotAvailableError
+            If an unknown size needs a table of more than a million columns.
+        """
         one, two = self.sums, other.sums
         base = ChunkSums.merge(one, two)
         ends = np.concatenate([one.ends, two.ends])
@@ -160,13 +179,30 @@ class FirstPass:
             one.zeros + two.zeros,
             one.saturated + two.saturated,
             one.log_constant + two.log_constant,
+            _merged(one.table, two.table, family),
         )
         return FirstPass(sums, distinct)
 
 
+def _merged(one: FloatArray | None, two: FloatArray | None, family: Family) -> FloatArray | None:
+    sized = unknown_size(family)
+    if sized is None or one is None or two is None:
+        return None
+    found = sized.gather(np.concatenate([one, two], axis=1))
+    if found.shape[1] > MOST_KEYS:
+        raise NotAvailableError(
+            f"The likelihood of {sized.parameter} is kept for each distinct weight (and count) of rows in "
+            f"chunks, of which there are more than {MOST_KEYS:,}: give {sized.parameter}, round the weights, or "
+            "give a DataFrame."
+        )
+    return found
+
+
 def first_pass(family: Family, response: str) -> Work[FirstPass]:
     """Return the reduction of the first pass."""
-    return Work(partial(FirstPass.of, family=family, response=response), FirstPass.merge)
+    return Work(
+        partial(FirstPass.of, family=family, response=response), partial(FirstPass.merge, family=family)
+    )
 
 
 @dataclass(frozen=True, eq=False)
@@ -189,15 +225,24 @@ class ChunkedRows(SummedRows):
 
     def facts(self, family: Family) -> list[tuple[str, str]]:
         """Return labels and values that describe the response in a summary."""
-        total, mean = self.sums.response.weight, float(self.sums.response.mean[0])
-        rest = total - self.sums.zeros
-        # As rows of 0 and rows of the mean of the others.
-        return family.facts(np.array([0.0, mean * total / rest]), np.array([self.sums.zeros, rest]))
+        response, zeros = self.sums.response, self.sums.zeros
+        rest = response.weight - zeros
+        middle = float(response.mean[0]) * response.weight / rest
+        squares = float(response.products[0, 0] + response.weight * response.mean[0] ** 2)
+        away = np.sqrt(max(squares / rest - middle**2, 0.0))
+        # As rows of 0, and two more with the same mean and mean square.
+        return family.facts(
+            np.array([0.0, middle - away, middle + away]), np.array([zeros, 0.5 * rest, 0.5 * rest])
+        )
 
     def regression(
         self, sizes: list[int], prior: CoefficientPrior, family: Family
     ) -> "Regression | ChunkedRegression":
         """Return the regression: of distinct rows in memory if these are few."""
+        sized, table = unknown_size(family), self.sums.table
+        if sized is not None:
+            assert table is not None
+            family = sized.learned(self.sums.ends[:, 0], table)
         if self.distinct is None:
             return ChunkedRegression.build(self, sizes, prior, family)
         found = self.distinct.regression(sizes, prior, family)
@@ -232,95 +277,6 @@ class ChunkedRows(SummedRows):
         return replace(self, sums=sums, inside=self.inside[inside], distinct=distinct)
 
 
-# ---------------------------------------------------------------------- passes
-
-
-@dataclass(frozen=True, eq=False)
-class Derivatives:
-    """Log-likelihoods with their derivatives at m points.
-
-    Attributes
-    ----------
-    value : ndarray (m,)
-    gradient : ndarray (m, D + 1)
-    information : ndarray (m, P)
-        Lower triangles of minus the second derivatives, row by row.
-    ends : ndarray (m, 2)
-        Smallest and largest linear predictor.
-    """
-
-    value: FloatArray
-    gradient: FloatArray
-    information: FloatArray
-    ends: FloatArray
-
-    def merge(self, other: "Derivatives") -> "Derivatives":
-        """Return the sums over the rows of both."""
-        low, high = np.minimum(self.ends, other.ends), np.maximum(self.ends, other.ends)
-        return Derivatives(
-            self.value + other.value,
-            self.gradient + other.gradient,
-            self.information + other.information,
-            np.stack([low[:, 0], high[:, 1]], axis=1),
-        )
-
-
-@dataclass(frozen=True, eq=False)
-class _Columns:
-    """The standardisation of columns in each chunk."""
-
-    inside: IntArray
-    mean: FloatArray
-    scale: FloatArray
-    zero: BoolArray
-    family: Family
-
-    def blocks(
-        self, data: DesignData, size: int
-    ) -> list[tuple[FloatArray, FloatArray, FloatArray, FloatArray]]:
-        """Return columns (n, D + 1), weighted responses, weights and offsets of blocks of `size` rows."""
-        w = data.extras.get("weights", np.ones(data.n))
-        offset = data.extras.get("offset", np.zeros(data.n))
-        found = []
-        for at in range(0, data.n, size):
-            some = slice(at, at + size)
-            x = np.empty((len(w[some]), self.mean.size + 1))
-            x[:, 0] = 1.0
-            x[:, 1:] = (data.X[some][:, self.inside] - self.mean) / self.scale
-            x[:, 1:][:, self.zero] = 0.0
-            wy, weight, shift = self.family.rows(data.y[some], w[some], offset[some])
-            assert weight is not None
-            found.append((x, np.ascontiguousarray(wy), np.ascontiguousarray(weight), shift))
-        return found
-
-
-def _derivatives(data: DesignData, columns: _Columns, points: FloatArray) -> Derivatives:
-    """Return the derivatives over the rows of a chunk at `points` (m, D + 1)."""
-    m, width = points.shape
-    low, high = np.tril_indices(width)
-    size = max(64, NUMBERS // max(low.size, 4 * m))
-    total: Derivatives | None = None
-    for x, wy, w, offset in columns.blocks(data, size):
-        eta = points @ x.T + offset
-        value, residual, weight = derivatives(columns.family.passes, np.ascontiguousarray(eta), wy, w)
-        information = weight @ (x[:, low] * x[:, high])
-        ends = np.stack([eta.min(axis=1), eta.max(axis=1)], axis=1)
-        part = Derivatives(value, residual @ x, information, ends)
-        total = part if total is None else total.merge(part)
-    assert total is not None
-    return total
-
-
-def _values(data: DesignData, columns: _Columns, points: FloatArray) -> FloatArray:
-    """Return log-likelihoods (m,) over the rows of a chunk at `points` (m, D + 1)."""
-    m = len(points)
-    total, one = np.zeros(m), np.zeros(m)
-    for x, wy, w, offset in columns.blocks(data, max(64, NUMBERS // m)):
-        eta = np.ascontiguousarray(points @ x.T + offset)
-        total += log_likelihoods(columns.family.passes, eta, wy, w, np.zeros(len(w)), one)
-    return total
-
-
 def _null(data: DesignData, family: Family, a: float) -> tuple[float, SufficientStatistics]:
     """Return the score of the intercept `a` of the null model, and the statistics weighted by information."""
     w, offset = data.extras.get("weights", np.ones(data.n)), data.extras["offset"]
@@ -339,18 +295,50 @@ def _add(one: FloatArray, two: FloatArray) -> FloatArray:
     return one + two
 
 
+def _typical(sized: Sized, rows: ChunkedRows, start: float) -> tuple[Sized, float, int]:
+    """Return the family at its most probable size beside the offset, the intercept there, and the passes.
+
+    The intercept `start` and the size of the family are those without the offset, from which the search goes.
+    """
+    none = np.empty(0)
+    columns = StandardColumns(none.astype(np.int64), none, none, none.astype(bool), sized)
+    pull, precision = sized.normal_prior
+    modes = Modes(
+        np.ones((1, 2), bool),
+        np.diag([0.0, precision]),
+        np.array([0.0, pull]),
+        np.array([[start, np.log(sized.size)]]),
+        sized=True,
+    )
+    made = find_modes(modes, lambda points: _derivatives(rows, columns, points))
+    a, t = modes.point[0] + modes.step[0]
+    return sized.at(float(np.exp(t))), float(a), made
+
+
+def _derivatives(rows: ChunkedRows, columns: StandardColumns, points: FloatArray) -> Derivatives:
+    """Return derivatives at points (m, W), in one pass."""
+    task = partial(
+        chunk_derivatives, columns=replace(columns, family=columns.family.of_terms()), points=points
+    )
+    return rows.reader.reduce(Work(task, Derivatives.merge)).with_constants(columns.family, points)
+
+
 def _null_statistics(
     family: Family, rows: ChunkedRows, start: float
-) -> tuple[float, SufficientStatistics, int]:
-    """Return the intercept of the null model beside the offset, its statistics, and the number of passes.
+) -> tuple[Family, float, SufficientStatistics, int]:
+    """Return the family, and the intercept of the null model beside the offset, its statistics, and passes.
 
-    Newton's method within a bracket, see :meth:`Family.null_intercept`.
+    Newton's method within a bracket, see :meth:`Family.null_intercept`. The family has the most probable size
+    there if that is unknown.
     """
+    sized, made = unknown_size(family), 0
     ends = rows.sums.extras["offset"]
     low, high = start - float(ends[1]) - 1.0, start - float(ends[0]) + 1.0
     a = start - float(rows.sums.response.mean[0] - rows.sums.statistics.mean[-1])
-    for number in range(1, MOST_NULL + 1):
-        score, found = rows.reader.reduce(Work(partial(_null, family=family, a=a), _add_null))
+    if sized is not None:
+        family, a, made = _typical(sized, rows, a)
+    for number in range(made + 1, made + MOST_NULL + 1):
+        score, found = rows.reader.reduce(Work(partial(_null, family=family.of_terms(), a=a), _add_null))
         if not 0.0 < found.weight < np.inf:
             raise DataError(
                 "The model of intercept and offset alone has no information: the offset determines the "
@@ -358,7 +346,7 @@ def _null_statistics(
             )
         step = score / found.weight
         if abs(step) <= NULL_STEP:
-            return a, found, number
+            return family, a, found, number
         low, high = (a, high) if step > 0 else (low, a)
         a = a + step if low < a + step < high else 0.5 * (low + high)
     raise DataError(
@@ -433,9 +421,10 @@ class ChunkedRegression(TermColumns):
         zero = scale <= 1e-13 * sums.largest[:-1]
         scale = np.where(zero, 1.0, scale)
         event = float(sums.response.mean[0])
+        family = family.for_rows(np.array([event]), np.array([total]), None)
         intercept, passes, null = family.linear(event), 1, None
         if "offset" in sums.extras:
-            intercept, null, more = _null_statistics(family, rows, intercept)
+            family, intercept, null, more = _null_statistics(family, rows, intercept)
             passes += more
         gram = _standard(products, scale, zero)
         information = gram
@@ -469,8 +458,51 @@ class ChunkedRegression(TermColumns):
 
     @property
     def nuisance(self) -> Nuisance:
-        """No parameters besides coefficients."""
-        return NONE
+        """The size of the family, if that is unknown."""
+        return self.family.nuisance
+
+    @property
+    def sized(self) -> Sized | None:
+        """The family, if it has an unknown size."""
+        return unknown_size(self.family)
+
+    @property
+    def start(self) -> FloatArray:
+        """The null model as a point (W,): coefficients, and the log of an unknown size behind them."""
+        b = np.zeros(self.n_columns)
+        b[0] = self.intercept
+        return b if self.sized is None else np.append(b, np.log(self.sized.size))
+
+    @property
+    def precision(self) -> FloatArray:
+        """Precision (W, W) of the prior of coefficients and an unknown log size."""
+        own = self.prior.precision
+        return own if self.sized is None else block_diag(own, self.sized.normal_prior[1])
+
+    @property
+    def pull(self) -> FloatArray:
+        """Precision times mean (W,) of the same prior."""
+        return (
+            self.prior.shift
+            if self.sized is None
+            else np.append(self.prior.shift, self.sized.normal_prior[0])
+        )
+
+    @property
+    def shift(self) -> FloatArray:
+        """Shift of the raw-scale intercept for a unit of each coordinate, (W,)."""
+        return self.raw_shift if self.sized is None else np.append(self.raw_shift, 0.0)
+
+    def coefficients(self, coordinates: IntArray, moments: FloatArray) -> tuple[IntArray, FloatArray]:
+        """Return those of `coordinates` (d,) and moments (3, d) that are of columns."""
+        some = coordinates < self.n_columns
+        return coordinates[some], moments[:, some]
+
+    def log_prior(self, point: FloatArray, coordinates: IntArray) -> float:
+        """Return the log prior density of some coordinates, `point` (d,)."""
+        if self.sized is None:
+            return self.prior.logpdf(point, coordinates)
+        return self.prior.logpdf(point[:-1], coordinates[:-1]) + float(self.sized.log_prior(point[-1])[0])
 
     @property
     def most_columns(self) -> int:
@@ -492,13 +524,12 @@ class ChunkedRegression(TermColumns):
         return dependent_terms(self)
 
     @property
-    def _columns(self) -> _Columns:
-        return _Columns(self.rows.inside, self.mean, self.scale, self.zero, self.family)
+    def _columns(self) -> StandardColumns:
+        return StandardColumns(self.rows.inside, self.mean, self.scale, self.zero, self.family)
 
     def derivatives(self, points: FloatArray) -> Derivatives:
-        """Return the derivatives at internal coefficients `points` (m, D + 1), in one pass."""
-        task = partial(_derivatives, columns=self._columns, points=points)
-        return self.rows.reader.reduce(Work(task, Derivatives.merge))
+        """Return the derivatives at internal coefficients, and an unknown log size, (m, W), in one pass."""
+        return _derivatives(self.rows, self._columns, points)
 
     def evaluation_seconds(self) -> float:
         """Return the time that the log-likelihood of one row at one point takes."""
@@ -508,9 +539,10 @@ class ChunkedRegression(TermColumns):
         return (time.perf_counter() - begun) / eta.size
 
     def log_likelihoods(self, points: FloatArray) -> FloatArray:
-        """Return log-likelihoods (m,) at internal coefficients `points` (m, D + 1), in one pass."""
-        task = partial(_values, columns=self._columns, points=points)
-        return self.rows.reader.reduce(Work(task, _add))
+        """Return log-likelihoods (m,) at the same points (m, W), in one pass."""
+        columns = replace(self._columns, family=self.family.of_terms())
+        found = self.rows.reader.reduce(Work(partial(chunk_values, columns=columns, points=points), _add))
+        return found if self.sized is None else found + self.sized.constants(np.exp(points[:, -1]))[0]
 
 
 def _standard(products: FloatArray, scale: FloatArray, zero: BoolArray) -> FloatArray:

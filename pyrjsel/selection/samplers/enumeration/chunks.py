@@ -16,7 +16,6 @@ from pyrjsel.model_space.starts import dispersed_start
 from pyrjsel.runtime import FitSettings, RunTime, run_chains
 from pyrjsel.selection.evidence.expansions import (
     Expansions,
-    Modes,
     Proposals,
     Quadratic,
     columns_of,
@@ -28,6 +27,7 @@ from pyrjsel.selection.evidence.expansions import (
 from pyrjsel.selection.evidence.importance_quality import POOR
 from pyrjsel.selection.evidence.laplace import FEW, Integral, learn_correction
 from pyrjsel.selection.posterior import Moments, Posterior
+from pyrjsel.selection.regression.chunk_passes import Modes
 from pyrjsel.selection.regression.chunked import ChunkedRegression
 from pyrjsel.selection.regression.columns import independent
 from pyrjsel.selection.samplers._walk import Walk
@@ -233,14 +233,19 @@ class Passes:
         modes = self.modes
         assert modes is not None
         top = np.flatnonzero(normalise(self.laplace + self.log_prior[self.rows]) >= MASS)
-        self.suspects = np.array(
-            [k for k in top.tolist() if modes.maximum(k) - modes.value[k] > GAIN], dtype=np.int64
-        )
+        self.suspects = np.array([k for k in top.tolist() if modes.rise(k) > GAIN], dtype=np.int64)
         self.relevant = top.size
         self.stage = "maxima" if self.suspects.size else "done"
         if self.suspects.size:
-            precision, start = FAINT * modes.precision, modes.point[self.suspects]
-            self.maxima = Modes(modes.inside[self.suspects], precision, np.zeros(len(precision)), start)
+            size = int(modes.sized)  # keeps its prior
+            scale = np.append(np.full(modes.shift.size - size, FAINT), np.ones(size))
+            self.maxima = Modes(
+                modes.inside[self.suspects],
+                scale[:, None] * modes.precision,
+                np.where(scale == 1.0, modes.shift, 0.0),
+                modes.point[self.suspects],
+                modes.sized,
+            )
 
     def _climb(self) -> None:
         """Bring the suspects nearer to the maxima of their likelihoods."""
@@ -299,7 +304,7 @@ class Passes:
         log_mass = self.laplace + self.log_prior[self.rows]
         best = np.argsort(-log_mass, kind="stable")[: job.options.integrals]
         self.best = best
-        part = Modes(modes.inside[best], modes.precision, modes.shift, modes.point[best])
+        part = Modes(modes.inside[best], modes.precision, modes.shift, modes.point[best], modes.sized)
         part.restore({name: array[best] for name, array in modes.state().items()})
         models = self.gamma[self.rows[best]]
         self.proposals = Proposals(job.regression, part, models, job.entropy, job.options.pairs)
@@ -549,9 +554,8 @@ def _average(
                 moments = np.stack([mean, mean**2 + moments[1] - moments[0] ** 2, moments[2]])
         else:
             columns = np.flatnonzero(columns_of(regression, model[None])[0])
-            moments = normal_moments(
-                *single.quadratic.normal(regression, columns), regression.raw_shift[columns]
-            )
+            moments = normal_moments(*single.quadratic.normal(regression, columns), regression.shift[columns])
+            columns, moments = regression.coefficients(columns, moments)
         sums[:3, columns] += weight / total * moments
         sums[3, columns] += weight / total
     scale = np.concatenate([[1.0], regression.scale])
