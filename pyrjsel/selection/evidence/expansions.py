@@ -72,7 +72,7 @@ class Quadratic:
         )
 
     def normal(self, regression: ChunkedRegression, columns: IntArray) -> tuple[FloatArray, FloatArray]:
-        """Return mode (d,) and Cholesky factor of the precision (d, d) of the posterior of some coordinates."""
+        """Return mode (d,) and Cholesky factor (d, d) of the precision of some coordinates given the data."""
         some = np.ix_(columns, columns)
         factor = np.asarray(np.linalg.cholesky(self.information[some] + regression.precision[some]), float)
         return cho_solve((factor, True), (self.cross + regression.pull)[columns]), factor
@@ -80,11 +80,9 @@ class Quadratic:
 
 def columns_of(regression: ChunkedRegression, gammas: ByteArray) -> BoolArray:
     """Return the coordinates of models (m, J) as a mask (m, W): intercept, columns, an unknown log size."""
-    inside, always = (
-        np.repeat(gammas.astype(bool), np.diff(regression.term_start), axis=1),
-        np.ones(len(gammas), bool),
-    )
-    return np.column_stack([always, inside, *([] if regression.sized is None else [always])])
+    inside = np.repeat(gammas.astype(bool), np.diff(regression.term_start), axis=1)
+    always = np.ones((len(gammas), 1), bool)
+    return np.hstack([always, inside] if regression.sized is None else [always, inside, always])
 
 
 def modes_of(regression: ChunkedRegression, quadratic: Quadratic, gammas: ByteArray) -> Modes:

@@ -222,7 +222,8 @@ class Selection(OverSpace):
         family = cls._family if choices.family is None else choices.family
         if family.whole:
             raise NotAvailableError(
-                f"Data in chunks are not supported for {family.name} models: {family.whole}. Give a DataFrame."
+                f"Data in chunks are not supported for {family.name} models: {family.whole}. "
+                "Give a DataFrame."
             )
         if chunks.once:
             raise DataError(

@@ -1,4 +1,4 @@
-"""Passes over rows in chunks: derivatives of log-likelihoods, and Newton's method for several models at once."""
+"""Passes over rows in chunks: derivatives of log-likelihoods, and Newton's method for several models."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -255,9 +255,9 @@ class Modes:
             return self._short(move), max(float(slope @ move), 2.0 * CLOSE)
         return self._short(move), float(slope @ move)
 
-    def _short(self, move: FloatArray) -> FloatArray:
+    def _short(self, move: np.ndarray) -> FloatArray:
         """Return a step that changes the log size by at most 1: it can be flat far from the mode."""
-        return move / max(1.0, abs(move[-1]) / LONGEST) if self.sized else move
+        return np.asarray(move / max(1.0, abs(move[-1]) / LONGEST) if self.sized else move, float)
 
     def slope(self, row: int) -> FloatArray:
         """Return the gradient of the log posterior in the coordinates of a model, (d,)."""
@@ -317,7 +317,8 @@ class Modes:
 def no_mode() -> DataError:
     """Return the error for second derivatives that are not negative definite."""
     return DataError(
-        "The posterior mode of a model was not found: rescale its columns, or give its intercept a proper prior."
+        "The posterior mode of a model was not found: rescale its columns, or give its intercept a "
+        "proper prior."
     )
 
 

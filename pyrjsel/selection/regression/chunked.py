@@ -191,9 +191,9 @@ def _merged(one: FloatArray | None, two: FloatArray | None, family: Family) -> F
     found = sized.gather(np.concatenate([one, two], axis=1))
     if found.shape[1] > MOST_KEYS:
         raise NotAvailableError(
-            f"The likelihood of {sized.parameter} is kept for each distinct weight (and count) of rows in "
-            f"chunks, of which there are more than {MOST_KEYS:,}: give {sized.parameter}, round the weights, or "
-            "give a DataFrame."
+            f"The likelihood of {sized.parameter} needs each distinct weight (and count) of rows in chunks, "
+            f"and there are more than {MOST_KEYS:,}: give {sized.parameter}, round the weights, or give a "
+            "DataFrame."
         )
     return found
 

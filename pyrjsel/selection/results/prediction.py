@@ -385,7 +385,7 @@ class ChunkedPrediction:
         NotAvailableError
             If `to` needs pyarrow, which is not installed.
         """
-        return self._each(_mean, to)
+        return self.each(_mean, to)
 
     def summary_frame(self, alpha: float = 0.05, to: str | os.PathLike[str] | None = None) -> Any:
         """Return predictions with intervals, see :meth:`Prediction.summary_frame`.
@@ -407,9 +407,10 @@ class ChunkedPrediction:
         ParameterError, UnknownNameError, DataError, NotAvailableError
             As for :meth:`mean`, or if `alpha` is not in (0, 1).
         """
-        return self._each(partial(_summary_frame, alpha=alpha), to)
+        return self.each(partial(_summary_frame, alpha=alpha), to)
 
-    def _each(self, of: Callable[[Prediction], Any], to: str | os.PathLike[str] | None) -> Any:
+    def each(self, of: Callable[[Any], Any], to: str | os.PathLike[str] | None) -> Any:
+        """Return ``of`` the :class:`Prediction` of each chunk, as :meth:`mean` does."""
         return self._chunks.map(partial(self._of_chunk, of=of), self._of_chunk.columns, to)
 
 
@@ -428,11 +429,18 @@ def chunks_of(model: SelectionModel, new: Any) -> Chunks | None:
 
 def mean_of(found: Prediction | ChunkedPrediction, to: str | os.PathLike[str] | None) -> Any:
     """Return expected responses; of chunks, written to a file `to` unless it is None."""
+    return each_of(found, _mean, to)
+
+
+def each_of(
+    found: Prediction | ChunkedPrediction, of: Callable[[Any], Any], to: str | os.PathLike[str] | None
+) -> Any:
+    """Return ``of(found)``; of chunks, ``of`` each, written to a file `to` unless it is None."""
     if isinstance(found, ChunkedPrediction):
-        return found.mean(to)
+        return found.each(of, to)
     if to is not None:
         raise bad_value("to", "None, unless 'new' comes in chunks", to)
-    return found.mean()
+    return of(found)
 
 
 def quantiles(values: FloatArray, probabilities: tuple[float, ...]) -> FloatArray:

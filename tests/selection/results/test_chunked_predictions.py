@@ -19,6 +19,9 @@ def make():
     table["y"] = (rng.random(N) < 1 / (1 + np.exp(-eta))).astype(int)
     table["z"] = eta + rng.normal(size=N)
     table["o"] = 0.4 * rng.normal(size=N)
+    table["visits"] = rng.poisson(np.exp(0.3 * eta) * rng.gamma(2.0, 0.5, N))
+    table["cost"] = np.exp(0.2 * eta) * rng.gamma(3.0, 1 / 3, N)
+    table["way"] = np.array(["bus", "car", "walk"])[np.digitize(eta + rng.logistic(size=N), [-1, 1])]
     return table
 
 
@@ -52,10 +55,23 @@ def fits(table):
         "logit from chunks": rj.logit("y ~ standardize(a) + b + g", chunks, offset="o").fit(rng=1),
         "one model": rj.logit("y ~ a + b + g", table).fit(rng=1).single_model(["a"]),
         "cox": rj.cox("time ~ a + b + g", table.assign(time=np.exp(table["z"])), event="y").fit(rng=1),
+        "negbin from chunks": rj.negbin("visits ~ a + b + g", chunks, offset="o").fit(rng=1),
+        "gamma": rj.gamma("cost ~ a + b + g", table).fit(rng=1),
+        "classes": rj.multinomial("way ~ a + b + g", table).fit(rng=1),
     }
 
 
-FITS = ["linear", "logit", "logit from chunks", "one model", "cox"]
+DRAWS = 300  # for intervals
+FITS = [
+    "linear",
+    "logit",
+    "logit from chunks",
+    "one model",
+    "cox",
+    "negbin from chunks",
+    "gamma",
+    "multinomial",
+]
 
 
 def cut(data, size=100):
@@ -72,11 +88,11 @@ def same(found, wanted):
 @pytest.mark.parametrize("kind", FITS)
 def test_frames(fits, new, kind):
     results = fits[kind]
-    wanted, frame = results.predict(new), results.get_prediction(new).summary_frame(0.2)
-    assert 0 < wanted.isna().sum() < N
+    wanted, frame = results.predict(new), results.get_prediction(new, draws=DRAWS).summary_frame(0.2)
+    assert 0 < np.isnan(wanted.to_numpy()).sum() < wanted.size
     for chunks in (cut(new), lambda: iter(cut(new, 90)), iter(cut(new, N))):
         same(pd.concat(results.predict(chunks)), wanted)
-    found = results.get_prediction([*cut(new), new.iloc[:0]])
+    found = results.get_prediction([*cut(new), new.iloc[:0]], draws=DRAWS)
     for _ in range(2):  # a list is read again
         same(pd.concat(found.summary_frame(0.2)), frame)
 
@@ -88,12 +104,12 @@ def test_files(fits, new, kind, labels, tmp_path):
     data = pytest.importorskip("pyarrow.dataset")
     rows = new if labels else new.reset_index(drop=True)
     rows.to_parquet(path, row_group_size=90)
-    wanted, frame = results.predict(rows), results.get_prediction(rows).summary_frame()
+    wanted, frame = results.predict(rows), results.get_prediction(rows, draws=DRAWS).summary_frame()
     for source in (path, data.dataset(path)):
         same(pd.concat(results.predict(source)), wanted)
     assert results.predict(path, to=to) is None
     same(pd.read_parquet(to), wanted.to_frame())
-    results.get_prediction(path).summary_frame(to=to)
+    results.get_prediction(path, draws=DRAWS).summary_frame(to=to)
     same(pd.read_parquet(to), frame)
     results.predict(cut(new), to=to)
     same(pd.read_parquet(to)[wanted.name].reset_index(drop=True), wanted.reset_index(drop=True))
@@ -107,16 +123,28 @@ def test_dask(fits, new, kind):
     found = results.predict(parts)
     assert found.known_divisions
     same(found.compute(scheduler="sync"), results.predict(rows))
-    frame = results.get_prediction(parts).summary_frame()
-    assert frame.columns.tolist() == results.get_prediction(rows).summary_frame().columns.tolist()
-    same(frame.compute(scheduler="sync"), results.get_prediction(rows).summary_frame())
+    frame = results.get_prediction(parts, draws=DRAWS).summary_frame()
+    assert (
+        frame.columns.tolist() == results.get_prediction(rows, draws=DRAWS).summary_frame().columns.tolist()
+    )
+    same(frame.compute(scheduler="sync"), results.get_prediction(rows, draws=DRAWS).summary_frame())
     # As workers get them.
-    work = pickle.loads(pickle.dumps(results.get_prediction(parts)._of_chunk))
+    work = pickle.loads(pickle.dumps(results.get_prediction(parts, draws=DRAWS)._of_chunk))
     same(work(rows, 1, type(work.prediction).mean), results.predict(rows))
     with pytest.raises(rj.ParameterError, match=r"None for a Dask data frame: call to_parquet\(\)"):
         results.predict(parts, to="rows.parquet")
     with pytest.raises(rj.UnknownNameError, match="needs the column 'a'"):
         results.predict(parts.drop(columns="a"))
+
+
+def test_most_probable_classes(fits, new, tmp_path):
+    results, to = fits["classes"], tmp_path / "classes.parquet"
+    wanted = results.classify(new)
+    pd.testing.assert_series_equal(pd.concat(results.classify(cut(new))), wanted)
+    results.classify(cut(new), to=to)
+    assert pd.read_parquet(to)[wanted.name].fillna("").tolist() == wanted.fillna("").tolist()
+    with pytest.raises(rj.ParameterError, match=r"'to' .* None, unless 'new' comes in chunks"):
+        results.classify(new, to=to)
 
 
 def test_errors_come_before_the_rows_or_name_the_chunk(fits, table, tmp_path):

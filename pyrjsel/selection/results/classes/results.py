@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -12,11 +14,12 @@ from pyrjsel._called import called
 from pyrjsel._errors import DataError, NotAvailableError
 from pyrjsel._once import kept_property
 from pyrjsel._typing import IntArray, RNGLike, SeedLike
+from pyrjsel.design import Design
 from pyrjsel.report import class_scores
 from pyrjsel.results import true_classes
 from pyrjsel.selection.regression.validation import INTERCEPT
 from pyrjsel.selection.results.classes.prediction import ClassPrediction
-from pyrjsel.selection.results.prediction import PREDICTION_DRAWS, rows_of_fit
+from pyrjsel.selection.results.prediction import PREDICTION_DRAWS, each_of, mean_of, rows_of_fit
 from pyrjsel.selection.results.results import SelectionResults
 from pyrjsel.selection.results.single import SingleModelResults
 from pyrjsel.selection.results.tables import Presented
@@ -140,12 +143,13 @@ class ClassResults(SelectionResults):
         *,
         draws: int = PREDICTION_DRAWS,
         offset: None = None,
-    ) -> pd.DataFrame:
+        to: str | os.PathLike[str] | None = None,
+    ) -> pd.DataFrame | Any:
         """Predict probabilities of the classes.
 
         Parameters
         ----------
-        new : DataFrame, optional
+        new : DataFrame, or data in chunks, optional
             Data with the variables of the formula; None means the training data.
         which : {"bma", "hpm", "mpm", "bpm"}
             Average over all models, highest-probability model, median probability model, or best predictive
@@ -154,18 +158,22 @@ class ClassResults(SelectionResults):
             Number of posterior draws of the coefficients, as for :meth:`get_prediction`.
         offset : None
             There are no offsets.
+        to : path, optional
+            A Parquet file for the predictions of data in chunks.
 
         Returns
         -------
         DataFrame, shape (rows, classes)
-            Posterior means, in the order and with the index of `new`; NaN for rows with missing inputs.
+            Posterior means, in the order and with the index of `new`; NaN for rows with missing inputs. For
+            data in chunks an iterator over data frames, a Dask data frame, or None with `to`.
 
         Raises
         ------
         ParameterError, UnknownNameError, DataError, NotAvailableError
             As for :meth:`get_prediction`.
         """
-        return self._rows(new, which, draws, offset, spread=False).mean()
+        _refuse(offset)
+        return mean_of(self._predict_new(new, self._chosen(which), None, draws, spread=False), to)
 
     def get_prediction(
         self,
@@ -174,7 +182,7 @@ class ClassResults(SelectionResults):
         *,
         draws: int = PREDICTION_DRAWS,
         offset: ArrayLike | None = None,
-    ) -> ClassPrediction:
+    ) -> ClassPrediction | Any:
         """Predict probabilities of the classes, with intervals.
 
         Parameters
@@ -184,7 +192,7 @@ class ClassResults(SelectionResults):
 
         Returns
         -------
-        ClassPrediction
+        ClassPrediction or ChunkedPrediction
             Predictions, with a method ``summary_frame(alpha)``: probability of each class by row, with its
             posterior standard deviation and interval.
 
@@ -193,37 +201,37 @@ class ClassResults(SelectionResults):
         ParameterError, UnknownNameError, DataError, NotAvailableError
             As for :meth:`SelectionResults.get_prediction`.
         """
-        return self._rows(new, which, draws, offset)
-
-    def _rows(
-        self, new: Any, which: str, draws: int, offset: ArrayLike | None, *, spread: bool = True
-    ) -> ClassPrediction:
         _refuse(offset)
-        found = self._prediction(new, which, {"offset": None}, draws, spread=spread)[0]
-        assert isinstance(found, ClassPrediction)
-        return found
+        return self._predict_new(new, self._chosen(which), None, draws)
 
-    def classify(self, new: Any = None, which: str = "bma", *, draws: int = PREDICTION_DRAWS) -> pd.Series:
+    def classify(
+        self,
+        new: Any = None,
+        which: str = "bma",
+        *,
+        draws: int = PREDICTION_DRAWS,
+        to: str | os.PathLike[str] | None = None,
+    ) -> pd.Series | Any:
         """Return the most probable class of each row.
 
         Parameters
         ----------
-        new, which, draws : optional
+        new, which, draws, to : optional
             As for :meth:`predict`.
 
         Returns
         -------
         Series
             Classes, in the type of the response, the first of equally probable ones; missing for rows with
-            missing inputs.
+            missing inputs. For data in chunks as :meth:`predict`, of series.
 
         Raises
         ------
         ParameterError, UnknownNameError, DataError, NotAvailableError
             As for :meth:`get_prediction`.
         """
-        found = self._rows(new, which, draws, None, spread=False)
-        return self.model.design.decode(found.classify(), found.index)
+        found = self._predict_new(new, self._chosen(which), None, draws, spread=False)
+        return each_of(found, partial(_most_probable, design=self.model.design), to)
 
     def score(
         self,
@@ -257,7 +265,8 @@ class ClassResults(SelectionResults):
         ParameterError, UnknownNameError, DataError, NotAvailableError
             As for :meth:`predict`; if the response is missing, or of a class that the fit does not have.
         """
-        probability = self.predict(new, which, draws=draws).to_numpy()
+        found = self._prediction(new, which, {"offset": None}, draws, spread=False)[0]
+        probability = found.mean().to_numpy()
         gone = int(np.isnan(probability).any(axis=1).sum())
         if gone:
             raise DataError(
@@ -311,6 +320,10 @@ class ClassResults(SelectionResults):
     def _fitted(self) -> IntArray:
         """Return the classes of the training data, as positions."""
         return np.asarray(rows_of_fit(self.model).y, dtype=np.int64)
+
+
+def _most_probable(found: ClassPrediction, design: Design) -> pd.Series:
+    return design.decode(found.classify(), found.index)
 
 
 def _refuse(offset: object) -> None:

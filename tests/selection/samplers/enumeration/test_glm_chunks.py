@@ -28,6 +28,8 @@ def make(n=N, seed=2):
     table["w"] = rng.integers(0, 4, n)
     table["rate"] = rng.binomial(table["w"], 1 / (1 + np.exp(-eta))) / np.maximum(table["w"], 1)
     table["o"] = 0.4 * rng.normal(size=n)
+    table["visits"] = rng.poisson(np.exp(0.3 * eta) * rng.gamma(2.0, 0.5, n))
+    table["cost"] = np.exp(0.2 * eta) * rng.gamma(3.0, 1 / 3, n)
     return table
 
 
@@ -47,6 +49,9 @@ CASES = {
     "cloglog": (rj.cloglog, FORMULA, {"coef_prior": rj.Normal(1.0)}),
     "poisson": (rj.poisson, FORMULA.replace("y", "count"), {"offset": "o", "always": "b"}),
     "4n": (rj.logit, FORMULA, {"coef_prior": rj.GPrior("4n")}),
+    "negbin": (rj.negbin, FORMULA.replace("y", "visits"), {"offset": "o"}),
+    "gamma": (rj.gamma, FORMULA.replace("y", "cost"), {"weights": "w"}),
+    "known theta": (rj.negbin, FORMULA.replace("y", "visits"), {"theta": 2.0, "weights": "w"}),
 }
 
 
@@ -59,7 +64,7 @@ def test_the_posterior_is_that_of_the_rows_in_memory(table, case):
     assert found.model.nobs == wanted.model.nobs
     one, other = wanted.inclusion, found.inclusion
     error = np.hypot(one["mcse"], other["mcse"])
-    # False-alarm rate 1e-6 over the 30 terms of all cases: 5.6 errors; errors of both have some 5 % noise.
+    # False-alarm rate 1e-6 over the 45 terms of all cases: 5.7 errors; errors of both have some 5 % noise.
     assert np.all((one["posterior"] - other["posterior"]).abs() <= 6.5 * error + 1e-9)
     best = found.models["terms"].head(5).tolist()
     rows = wanted.models.set_index("terms").loc[best]
@@ -71,9 +76,12 @@ def test_the_posterior_is_that_of_the_rows_in_memory(table, case):
     # Errors of normal approximations of 1,500 rows, and of 256 antithetic draws: some percent of an sd.
     for name in ("mean", "sd"):
         assert np.all((found.coefficients[name] - wanted.coefficients[name]).abs() <= 0.1 * sd + 1e-6), name
+    assert found.model.regression.family.nuisance.names == wanted.model.regression.family.nuisance.names
+    for name in found.model.regression.family.nuisance.names:
+        assert str(found.summary()).count(name.capitalize()) == str(wanted.summary()).count(name.capitalize())
 
 
-@pytest.mark.parametrize("case", ["logit", "poisson"])
+@pytest.mark.parametrize("case", ["logit", "negbin", "gamma"])
 def test_results_do_not_depend_on_the_chunks(table, case, tmp_path):
     build, formula, options = CASES[case]
     fits = [build(formula, cut(table, size), **options).fit(rng=1) for size in (97, 650)]
@@ -145,6 +153,50 @@ def test_derivatives_are_those_of_the_log_likelihood(table, build, response):
     np.testing.assert_allclose(change[:, 1:], found.information[:, column], rtol=1e-5, atol=1e-4)
 
 
+@pytest.mark.parametrize("case", ["negbin", "gamma"])
+def test_derivatives_include_an_unknown_size(table, case):
+    build, formula, options = CASES[case]
+    regression = build(formula, cut(table, 700), **options).regression
+    memory = build(formula, table, **options).regression
+    # The null model: a bounded search in memory (of log sizes to 1e-5), passes where there is an offset.
+    assert abs(np.log(regression.family.size / memory.family.size)) < 3e-5
+    b, t = 0.3 * np.random.default_rng(1).normal(size=regression.n_columns), 0.4
+    points = np.append(b, t)[None]
+    found, values = regression.derivatives(points), regression.log_likelihoods(points)
+    eta = memory.offset + b @ memory.columns
+    value, residual, weight, slope, curve, cross = memory.family.joint(memory.y, memory.row_weights, eta, t)
+    x = memory.columns
+    whole = np.block([[(x * weight) @ x.T, (x @ cross)[:, None]], [(x @ cross)[None], np.array([[curve]])]])
+    # Sums of 1,500 rows in another order.
+    np.testing.assert_allclose(found.value, value, rtol=1e-11)
+    np.testing.assert_allclose(values, value, rtol=1e-11)
+    np.testing.assert_allclose(found.gradient[0], np.append(x @ residual, slope), rtol=1e-9, atol=1e-8)
+    np.testing.assert_allclose(found.information[0], whole[np.tril_indices(len(whole))], rtol=1e-9, atol=1e-8)
+
+
+@pytest.mark.parametrize("case", ["negbin", "gamma"])
+def test_distinct_rows_keep_what_a_size_needs_of_the_others(table, case):
+    build, _, options = CASES[case]
+    coarse = table.assign(**{name: (table[name] > 0.5).astype(float) for name in "abcd"}, o=table["w"] / 4)
+    formula = {"negbin": "visits", "gamma": "cost"}[case] + " ~ a + b + c + d + g"
+    exact = build(formula, coarse, **options).fit(rng=1)
+    counts = build(formula, cut(coarse, 130), **options).fit(rng=1)
+    assert counts.sampler == "enumerate"
+    # Sums of 1,500 rows in another order, and sizes of a search to 1e-5 from other values.
+    np.testing.assert_allclose(counts.models["log_marginal"], exact.models["log_marginal"], rtol=0, atol=1e-6)
+    np.testing.assert_allclose(counts.models["deviance"], exact.models["deviance"], rtol=1e-9)
+
+
+def test_a_size_without_a_limit_is_found(table):
+    # Counts of a Poisson distribution: the likelihood grows with theta, and is not concave in it.
+    wanted = rj.negbin("count ~ a + b", table).fit(rng=1)
+    found = rj.negbin("count ~ a + b", cut(table, 400)).fit(rng=1, pairs=512)
+    error = np.hypot(wanted.inclusion["mcse"], found.inclusion["mcse"])
+    # False-alarm rate 1e-6 over 2 terms: 5.0 errors; errors of both have some 5 % noise.
+    gap = (found.inclusion["posterior"] - wanted.inclusion["posterior"]).abs()
+    assert np.all(gap <= 6.5 * error + 1e-9)
+
+
 def test_newton_halves_steps_that_lead_down(table):
     regression = rj.poisson(FORMULA.replace("y", "count"), cut(table, 700)).regression
     start = np.zeros((1, regression.n_columns))
@@ -203,8 +255,10 @@ def test_chains_on_the_expansion_find_the_models_of_the_list(table, monkeypatch)
         rj.logit(FORMULA, cut(table, 400), model_prior=rj.Uniform()).fit(rng=1, steps=3)
 
 
-def test_files_hold_what_tables_need(table, tmp_path):
-    found = rj.logit(FORMULA, cut(table, 400)).fit(rng=1)
+@pytest.mark.parametrize("case", ["logit", "gamma"])
+def test_files_hold_what_tables_need(table, tmp_path, case):
+    build, formula, options = CASES[case]
+    found = build(formula, cut(table, 400), **options).fit(rng=1)
     found.save(tmp_path / "fit.rjs")
     for data in ({}, {"data": cut(table, 400)}):
         again = rj.load(tmp_path / "fit.rjs", **data)
@@ -214,11 +268,11 @@ def test_files_hold_what_tables_need(table, tmp_path):
         assert str(again.summary()) == str(found.summary())
     with pytest.raises(rj.NotAvailableError, match="chunks"):
         found.predict()
-    assert found.screen(0.5).fit(rng=1).best() == ("a", "g") or found.screen(0.5).term_names
+    assert set(found.screen(0.5).fit(rng=1).best()) <= set(found.screen(0.5).term_names)
 
 
 def test_a_checkpoint_goes_on_after_each_pass(table, tmp_path, monkeypatch):
-    whole = rj.logit(FORMULA, cut(table, 400)).fit(rng=1)
+    whole = rj.negbin("visits ~ a + b", cut(table, 400)).fit(rng=1)
     made = int(whole.diagnostics["passes"].item()) - 1
     usual = sampler.Passes._pass
     for stop in range(1, made, 2):
@@ -235,9 +289,9 @@ def test_a_checkpoint_goes_on_after_each_pass(table, tmp_path, monkeypatch):
         monkeypatch.setattr("pyrjsel.runtime.checkpoint.ChainFile.due", lambda self: True)
         monkeypatch.setattr("pyrjsel.runtime.chains.next_block", lambda n, seconds: 1)
         with pytest.raises(RuntimeError, match="crash"):
-            rj.logit(FORMULA, cut(table, 400)).fit(rng=1, checkpoint=folder)
+            rj.negbin("visits ~ a + b", cut(table, 400)).fit(rng=1, checkpoint=folder)
         monkeypatch.setattr(sampler.Passes, "_pass", usual)
-        again = rj.logit(FORMULA, cut(table, 400)).fit(rng=1, checkpoint=folder)
+        again = rj.negbin("visits ~ a + b", cut(table, 400)).fit(rng=1, checkpoint=folder)
         pd.testing.assert_frame_equal(again.inclusion, whole.inclusion)
 
 
@@ -299,6 +353,28 @@ def test_one_class_in_a_chunk_is_no_error_and_in_all_is(table):
         rj.logit(FORMULA, cut(table.assign(y=np.arange(N) // 400), 300))
 
 
+def test_responses_that_differ_between_chunks(table):
+    # Without events, or all equal, in the first chunk alone.
+    for build, y in ((rj.negbin, "visits"), (rj.gamma, "cost")):
+        first = table.sort_values(y)
+        first.iloc[:300, first.columns.get_loc(y)] = first[y].iloc[0]
+        found = build(FORMULA.replace("y", y), cut(first, 300)).fit(rng=1)
+        again = build(FORMULA.replace("y", y), cut(first, N)).fit(rng=1)
+        np.testing.assert_allclose(found.inclusion["posterior"], again.inclusion["posterior"], rtol=1e-9)
+    with pytest.raises(rj.DataError, match=r"positive count. Got only zeros"):
+        rj.negbin("visits ~ a", cut(table.assign(visits=0), 300))
+    with pytest.raises(rj.DataError, match="two different values for an estimate of its shape"):
+        rj.gamma("cost ~ a", cut(table.assign(cost=2.5), 300))
+    with pytest.raises(rj.DataError, match=r"must be above 0. Got 0"):
+        rj.gamma("cost ~ a", cut(table.assign(cost=table["cost"].where(table.index < 1_400, 0.0)), 300))
+
+
+def test_too_many_distinct_weights_are_refused(table, monkeypatch):
+    monkeypatch.setattr(chunked, "MOST_KEYS", 100)
+    with pytest.raises(rj.NotAvailableError, match=r"distinct weight .* more than 100: give shape"):
+        rj.gamma("cost ~ a", cut(table.assign(w=table["w"] + table["cost"]), 300), weights="w")
+
+
 def test_chunks_that_change_are_refused(table):
     def types():
         yield table.iloc[:700]
@@ -339,8 +415,13 @@ def test_a_damaged_file_is_refused(table, tmp_path):
 def test_what_needs_rows_in_memory_is_refused(table):
     with pytest.raises(rj.NotAvailableError, match="Normal priors, and GPrior"):
         rj.logit(FORMULA, cut(table, 400), coef_prior=rj.HyperG(3))
-    with pytest.raises(rj.NotAvailableError, match="negbin models"):
-        rj.negbin(FORMULA.replace("y", "count"), cut(table, 400))
+    classes = table.assign(y=np.where(table["a"] > 1, "high", np.where(table["b"] > 1, "low", "middle")))
+    with pytest.raises(rj.NotAvailableError, match=r"multinomial models: .* one linear predictor"):
+        rj.multinomial(FORMULA, cut(classes, 400))
+    with pytest.raises(rj.NotAvailableError, match="cox models: risk sets have rows of all chunks"):
+        rj.cox("cost ~ a + b", cut(table, 400), event="y")
+    with pytest.raises(rj.NotAvailableError, match="Student-t errors need all rows"):
+        rj.linear("cost ~ a + b", cut(table, 400), errors="student")
     with pytest.raises(rj.UnknownNameError, match="chunks"):
         rj.logit(FORMULA, cut(table, 400)).fit(sampler="rjmcmc")
     wide = table[["y"]].join(pd.DataFrame(np.random.default_rng(1).normal(size=(N, 201))).add_prefix("x"))
