@@ -17,7 +17,8 @@ cdef class LabelChain(Chain):
     cdef double* new_log_kernel
     cdef double* density            # (D, N) of kernels, relative to exp(top)
     cdef double* new_density
-    cdef double* part               # (D, N) shares of kernels in rows
+    cdef double* part               # (D, N) shares of kernels in rows, without an input that leaves
+    cdef double* part_now           # (D, N) and with all
     cdef double* share              # (D) sum_k P_k w_kd
     cdef double* top                # (N)
     cdef double* new_top
@@ -36,6 +37,10 @@ cdef class LabelChain(Chain):
     cdef double* new_mean
     cdef double* trial              # (max(D, K)) weights
     cdef double new_beta
+    cdef bint answered              # whether `part_now` is that of the state
+    cdef double* places             # (p) means of one kernel
+    cdef double* to_places          # (p) and those proposed
+    cdef double* to_precision       # (p)
 
     cdef void set_share(self) noexcept nogil
     cdef void add_kernel(self, int d, const double* density, double* own, double* every) noexcept nogil
@@ -49,16 +54,20 @@ cdef class LabelChain(Chain):
     cdef void adapt(self, int step, bint accepted) noexcept nogil
     cdef bint walk(self, int i, int d, double precision, double mean, double log_prior,
                    bitgen_t* rng) noexcept nogil
+    cdef bint judge(self, int d, double log_ratio, bitgen_t* rng) noexcept nogil
+    cdef double log_place_share(self, int d, const double* mean) noexcept nogil
+    cdef int row_for(self, int d, bitgen_t* rng) noexcept nogil
+    cdef void relocate(self, int d, bitgen_t* rng) noexcept nogil
     cdef void others(self, int d) noexcept nogil
     cdef void turn(self) noexcept nogil
     cdef void kernel(self, int d, bitgen_t* rng) noexcept nogil
     cdef double total(self, int i) noexcept nogil
-    cdef void rescale(self, int i, bitgen_t* rng) noexcept nogil
+    cdef void rescale(self, int first, int stop, bitgen_t* rng) noexcept nogil
     cdef void take(self, double value) noexcept nogil
     cdef void walk_weights(self, double* weight, int n, double concentration, int step,
                            bitgen_t* rng) noexcept nogil
-    cdef void answer(self, const double* density) noexcept nogil
-    cdef void fit(self, int i) noexcept nogil
+    cdef void answer(self, const double* density, double* part) noexcept nogil
+    cdef void fit(self, int i, const double* part) noexcept nogil
     cdef bint draw(self, int i, bitgen_t* rng) noexcept nogil
     cdef double log_prior_share(self, double beta, const double* precision, const double* mean) noexcept nogil
     cdef double ratio(self, int out, int into, bitgen_t* rng, double* value) noexcept nogil

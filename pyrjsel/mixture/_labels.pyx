@@ -11,7 +11,12 @@ Gamma(alpha, beta_i) and beta_i ~ Gamma(g, h_i). A sweep is, in this order,
 
 1. for each kernel and selected input random walks of the mean and of the log precision, with beta_i
    integrated out; then for each selected input beta_i given the precisions, and a factor of all precisions
-   by which beta_i is divided: given each other, beta_i and precisions of weak inputs hardly move;
+   by which beta_i is divided: given each other, beta_i and precisions of weak inputs hardly move.
+   Likewise a factor of the precisions of all selected inputs together, each rate divided by it: kernels
+   so narrow that the nearest one decides keep their shape. Then for each kernel all its means and precisions
+   anew: precisions from their prior given beta_i, means with probability 1/2 from their prior, else near a
+   row's inputs, this row of a class in proportion to the kernel's weight in it. The density of both parts is
+   in the ratio;
 2. random walks of the logarithms of class weights and of class probabilities. With a_d ~ Gamma(delta, 1), a /
    sum a has a Dirichlet(delta) distribution and is independent of the sum, which is drawn again each time;
 3. moves: an input enters, one leaves, or two are exchanged. Exchanges, of which few are accepted, are a tenth
@@ -24,12 +29,12 @@ twice that of prior proposals. The answers are the same for a move and for its r
 
 A sweep begins with sums that are computed from the state, so that rounding does not build up. It takes N
 exponentials and N logarithms for each of 2 s D random walks of means and precisions, N logarithms for K D
-of weights and K of probabilities, D N exponentials for each of s factors, and for each input that a move
-takes in or out; s is the number of selected inputs, N that of rows with a label.
+of weights and K of probabilities, 3 N exponentials for each of D kernels anew, D N exponentials for each of
+s + 1 factors, and for each input that a move takes in or out; s is the number of selected inputs, N that of rows with a label.
 """
 
 cimport cython
-from libc.math cimport INFINITY, exp, fmax, fmin, lgamma, log, log1p, sqrt
+from libc.math cimport INFINITY, exp, fabs, fmax, fmin, lgamma, log, log1p, sqrt
 from libc.string cimport memcpy, memset
 
 import numpy as np
@@ -44,6 +49,8 @@ from pyrjsel.model_space._space cimport Space, model_log_prior, model_refresh
 
 # Weight of the rows in conditional proposals: with less than one, tails are wider than those of the target.
 cdef double TRUST = 0.5
+# Standard deviation of the means of a kernel that is put near a row, in ranges.
+cdef double NEAR = 0.2
 # Weight of exchanges among moves: of three possible ones a tenth.
 cdef double EXCHANGES = 2.0 / 9.0
 # Acceptance rate that steps are adapted to in burn-in, how fast, and their limits.
@@ -57,6 +64,11 @@ cdef double LOG_2PI = 1.8378770664093454836
 # Standard deviations of the logarithm of a factor of all precisions of an input, of which one is taken at
 # random: those of inputs that hardly matter may be anything, those of others may not.
 cdef double[3] LENGTHS = [0.15, 0.6, 2.4]
+
+
+cdef double log_half(double value) noexcept nogil:
+    """The log of a prior density over that of proposals: half the prior, and half exp(value) times it."""
+    return log(2.0) - fmax(value, 0.0) - log1p(exp(-fabs(value)))
 
 
 @cython.final
@@ -105,15 +117,16 @@ cdef class LabelChain(Chain):
         cdef int[::1] start = np.searchsorted(label, np.arange(K + 1)).astype(np.intc)
         cdef double[:, ::1] known = np.nan_to_num(z)
         cdef double[:, ::1] seen = 1.0 - np.isnan(z)
-        cdef double[:, :, ::1] by_kernel = np.zeros((5, D, n))
+        cdef double[:, :, ::1] by_kernel = np.zeros((6, D, n))
         cdef double[:, ::1] by_row = np.zeros((10, n))
         cdef double[::1] small = np.zeros(6 * D + max(D, K))
+        cdef double[:, ::1] by_input = np.zeros((3, p))
         by_row[9, :] = 1.0
-        self.arrays = (known, seen, rate, start, by_kernel, by_row, small)
+        self.arrays = (known, seen, rate, start, by_kernel, by_row, small, by_input)
         self.z, self.seen, self.rate, self.start = &known[0, 0], &seen[0, 0], &rate[0], &start[0]
         self.log_kernel, self.new_log_kernel = &by_kernel[0, 0, 0], &by_kernel[1, 0, 0]
         self.density, self.new_density = &by_kernel[2, 0, 0], &by_kernel[3, 0, 0]
-        self.part = &by_kernel[4, 0, 0]
+        self.part, self.part_now = &by_kernel[4, 0, 0], &by_kernel[5, 0, 0]
         self.top, self.new_top = &by_row[0, 0], &by_row[1, 0]
         self.own, self.every = &by_row[2, 0], &by_row[3, 0]
         self.other_own, self.other_every = &by_row[4, 0], &by_row[5, 0]
@@ -126,6 +139,7 @@ cdef class LabelChain(Chain):
         self.new_precision = self.square + D
         self.new_mean = self.new_precision + D
         self.trial = self.new_mean + D
+        self.places, self.to_places, self.to_precision = &by_input[0, 0], &by_input[1, 0], &by_input[2, 0]
         self.refresh()
 
     # ------------------------------------------------------------------ the likelihood
@@ -214,6 +228,7 @@ cdef class LabelChain(Chain):
                 at = <Py_ssize_t> i * self.n_kernels
                 self.add_input(i, self.precision + at, self.mean + at, 1.0, self.log_kernel)
         self.set_share()
+        self.answered = False
         self.value = self.conditional_of(self.log_kernel, self.top, self.density)
 
     # ------------------------------------------------------------------ within a subset
@@ -229,16 +244,26 @@ cdef class LabelChain(Chain):
 
     cdef bint walk(self, int i, int d, double precision, double mean, double log_prior,
                    bitgen_t* rng) noexcept nogil:
-        """Propose precision and mean of kernel d of input i, with the log ratio of priors, after `others`.
-
-        Densities of one kernel change; they stay relative to `top` unless some are too far from it for that.
-        """
-        cdef int n, at = i * self.n_kernels + d, far = 0
-        cdef double value
+        """Propose precision and mean of kernel d of input i, with the log ratio of priors, after `others`."""
+        cdef int at = i * self.n_kernels + d
         cdef double* log_row = self.log_kernel + <Py_ssize_t> d * self.n
         memcpy(self.old, log_row, self.n * sizeof(double))
         self.add_one(i, self.precision[at], self.mean[at], -1.0, log_row)
         self.add_one(i, precision, mean, 1.0, log_row)
+        if not self.judge(d, log_prior, rng):
+            return False
+        self.precision[at], self.mean[at] = precision, mean
+        return True
+
+    cdef bint judge(self, int d, double log_ratio, bitgen_t* rng) noexcept nogil:
+        """Accept or reject what has been done to the log densities of kernel d, which were `old`.
+
+        `log_ratio` is that without the likelihood. Densities of one kernel change; they stay relative to `top`
+        unless some are too far from it for that.
+        """
+        cdef int n, far = 0
+        cdef double value
+        cdef double* log_row = self.log_kernel + <Py_ssize_t> d * self.n
         for n in range(self.n):
             self.row[n] = log_row[n] - self.top[n]
         exponentials(self.n, self.row, self.row)
@@ -251,10 +276,10 @@ cdef class LabelChain(Chain):
             value = self.conditional_of(self.log_kernel, self.new_top, self.new_density)
         else:
             value = self.log_labels()
-        if not log(random_standard_uniform(rng)) < self.t * (value - self.value) + log_prior:
+        if not log(random_standard_uniform(rng)) < self.t * (value - self.value) + log_ratio:
             memcpy(log_row, self.old, self.n * sizeof(double))
             return False
-        self.value, self.precision[at], self.mean[at] = value, precision, mean
+        self.value = value
         if far:
             self.turn()
             self.others(d)
@@ -262,9 +287,81 @@ cdef class LabelChain(Chain):
             memcpy(self.density + <Py_ssize_t> d * self.n, self.row, self.n * sizeof(double))
         return True
 
+    cdef double log_place_share(self, int d, const double* mean) noexcept nogil:
+        """Log prior density of means (p) of kernel d over the density with which they are proposed."""
+        cdef int n, k, i
+        cdef Py_ssize_t at
+        cdef double total = 0.0, part = 0.0, weight, gap, constant, top = -INFINITY
+        memset(self.row, 0, self.n * sizeof(double))
+        for i in range(self.p):
+            if not self.m.gamma[i]:
+                continue
+            at = <Py_ssize_t> i * self.n
+            constant = 0.5 * mean[i] * mean[i] - log(NEAR)
+            for n in range(self.n):
+                gap = (mean[i] - self.z[at + n]) / NEAR
+                self.row[n] += self.seen[at + n] * (constant - 0.5 * gap * gap)
+        for n in range(self.n):
+            top = fmax(top, self.row[n])
+        for n in range(self.n):
+            self.row[n] -= top
+        exponentials(self.n, self.row, self.row)
+        for k in range(self.n_classes):
+            n = self.start[k]
+            weight = self.weight[k * self.n_kernels + d]
+            total += weight * (self.start[k + 1] - n)
+            part += weight * dot(self.start[k + 1] - n, self.row + n, self.ones)
+        return log_half(top + log(part / total))
+
+    cdef int row_for(self, int d, bitgen_t* rng) noexcept nogil:
+        """A row drawn by the weight of kernel d in its class."""
+        cdef int k, last = self.n_classes - 1
+        cdef double total = 0.0, left
+        for k in range(self.n_classes):
+            total += self.weight[k * self.n_kernels + d] * (self.start[k + 1] - self.start[k])
+        left = random_standard_uniform(rng) * total
+        k = 0
+        while k < last:
+            total = self.weight[k * self.n_kernels + d] * (self.start[k + 1] - self.start[k])
+            if left < total:
+                break
+            left -= total
+            k += 1
+        # A last class without rows could be reached by rounding alone.
+        return min(self.start[k] + below(self.start[k + 1] - self.start[k], rng), self.n - 1)
+
+    cdef void relocate(self, int d, bitgen_t* rng) noexcept nogil:
+        """Propose means and precisions of kernel d for all selected inputs, given their rates."""
+        cdef int i, at, n = self.row_for(d, rng) if random_standard_uniform(rng) < 0.5 else -1
+        cdef double log_ratio
+        cdef double* log_row = self.log_kernel + <Py_ssize_t> d * self.n
+        self.others(d)
+        memcpy(self.old, log_row, self.n * sizeof(double))
+        for i in range(self.p):
+            if not self.m.gamma[i]:
+                continue
+            at = i * self.n_kernels + d
+            self.places[i] = self.mean[at]
+            self.to_precision[i] = random_standard_gamma(rng, self.alpha) / self.beta[i]
+            self.to_places[i] = random_standard_normal(rng)
+            if n >= 0 and self.seen[<Py_ssize_t> i * self.n + n]:
+                self.to_places[i] = self.z[<Py_ssize_t> i * self.n + n] + NEAR * self.to_places[i]
+            if not 0.0 < self.to_precision[i] < INFINITY:
+                memcpy(log_row, self.old, self.n * sizeof(double))
+                return
+            self.add_one(i, self.precision[at], self.mean[at], -1.0, log_row)
+            self.add_one(i, self.to_precision[i], self.to_places[i], 1.0, log_row)
+        log_ratio = self.log_place_share(d, self.to_places) - self.log_place_share(d, self.places)
+        if self.judge(d, log_ratio, rng):
+            for i in range(self.p):
+                if self.m.gamma[i]:
+                    at = i * self.n_kernels + d
+                    self.precision[at], self.mean[at] = self.to_precision[i], self.to_places[i]
+
     cdef void take(self, double value) noexcept nogil:
         """Take the new log densities of all kernels, with C."""
         self.value = value
+        self.answered = False
         self.log_kernel, self.new_log_kernel = self.new_log_kernel, self.log_kernel
         self.turn()
 
@@ -300,25 +397,34 @@ cdef class LabelChain(Chain):
             total += self.precision[i * self.n_kernels + d]
         return total
 
-    cdef void rescale(self, int i, bitgen_t* rng) noexcept nogil:
-        """Multiply all precisions of input i by a factor by which their rate is divided."""
-        cdef int d, at = i * self.n_kernels
+    cdef void rescale(self, int first, int stop, bitgen_t* rng) noexcept nogil:
+        """Multiply all precisions of selected inputs from `first` up to `stop` by a factor.
+
+        Their rates are divided by it.
+        """
+        cdef int i, d, at
         cdef double move = LENGTHS[below(3, rng)] * random_standard_normal(rng), factor = exp(move)
-        cdef double value, change
-        for d in range(self.n_kernels):
-            self.new_precision[d] = factor * self.precision[at + d]
-            if not 0.0 < self.new_precision[d] < INFINITY:
-                return
+        cdef double value, change = 0.0
         memcpy(self.new_log_kernel, self.log_kernel, <Py_ssize_t> self.n_kernels * self.n * sizeof(double))
-        self.add_input(i, self.precision + at, self.mean + at, -1.0, self.new_log_kernel)
-        self.add_input(i, self.new_precision, self.mean + at, 1.0, self.new_log_kernel)
+        for i in range(first, stop):
+            if not self.m.gamma[i]:
+                continue
+            at = i * self.n_kernels
+            for d in range(self.n_kernels):
+                self.new_precision[d] = factor * self.precision[at + d]
+                if not 0.0 < self.new_precision[d] < INFINITY:
+                    return
+            self.add_input(i, self.precision + at, self.mean + at, -1.0, self.new_log_kernel)
+            self.add_input(i, self.new_precision, self.mean + at, 1.0, self.new_log_kernel)
+            change -= self.g * move + self.rate[i] * self.beta[i] * (1.0 / factor - 1.0)
         value = self.conditional_of(self.new_log_kernel, self.new_top, self.new_density)
-        change = self.t * (value - self.value)
-        change -= self.g * move + self.rate[i] * self.beta[i] * (1.0 / factor - 1.0)
-        if log(random_standard_uniform(rng)) < change:
+        if log(random_standard_uniform(rng)) < change + self.t * (value - self.value):
             self.take(value)
-            self.beta[i] /= factor
-            memcpy(self.precision + at, self.new_precision, self.n_kernels * sizeof(double))
+            for i in range(first, stop):
+                if self.m.gamma[i]:
+                    self.beta[i] /= factor
+                    for d in range(self.n_kernels):
+                        self.precision[i * self.n_kernels + d] *= factor
 
     cdef void walk_weights(self, double* weight, int n, double concentration, int step,
                            bitgen_t* rng) noexcept nogil:
@@ -351,25 +457,25 @@ cdef class LabelChain(Chain):
 
     # ------------------------------------------------------------------ proposals for one input
 
-    cdef void answer(self, const double* density) noexcept nogil:
+    cdef void answer(self, const double* density, double* part) noexcept nogil:
         """Share of each kernel in each row, at these densities."""
         cdef int n, k, d
         cdef double weight
-        cdef double* part = self.part
         self.sums(density, -1, self.own, self.every)
+        for n in range(self.n):
+            self.row[n] = 1.0 / self.own[n]
         for d in range(self.n_kernels):
             for k in range(self.n_classes):
                 weight = self.weight[k * self.n_kernels + d]
                 for n in range(self.start[k], self.start[k + 1]):
-                    part[n] = density[n] * weight / self.own[n]
+                    part[n] = density[n] * weight * self.row[n]
             part += self.n
             density += self.n
 
-    cdef void fit(self, int i) noexcept nogil:
+    cdef void fit(self, int i, const double* part) noexcept nogil:
         """Weighted count, mean and squares of input i in the rows that each kernel answers for."""
         cdef int n, d
         cdef double count, x
-        cdef const double* part = self.part
         cdef const double* z = self.z + <Py_ssize_t> i * self.n
         cdef const double* seen = self.seen + <Py_ssize_t> i * self.n
         for d in range(self.n_kernels):
@@ -413,8 +519,7 @@ cdef class LabelChain(Chain):
             value += 0.5 * (self.count[d] * log(u) - self.square[d] * u)
             gap = m - self.count[d] * u * self.centre[d] / known
             value += 0.5 * (log(known) - known * gap * gap + m * m)
-        # The proposal is half the prior and half this; log(1 + exp(value)) without overflow.
-        return log(2.0) - fmax(value, 0.0) - log1p(exp(-(value if value > 0.0 else -value)))
+        return log_half(value)
 
     # ------------------------------------------------------------------ moves
 
@@ -426,6 +531,7 @@ cdef class LabelChain(Chain):
         """
         cdef int size = self.m.n_free
         cdef Py_ssize_t at
+        cdef double* part = self.part if out >= 0 else self.part_now
         cdef double change = self.flipped(out if out >= 0 else into, into if out >= 0 else -1)
         if change == -INFINITY:
             return change
@@ -436,14 +542,17 @@ cdef class LabelChain(Chain):
         if self.conditional:
             if out >= 0:
                 value[0] = self.conditional_of(self.new_log_kernel, self.new_top, self.new_density)
-            self.answer(self.density if out < 0 else self.new_density)
+                self.answer(self.new_density, part)
+            elif not self.answered:
+                self.answer(self.density, part)
+                self.answered = True
         if out >= 0:
             if self.conditional:
-                self.fit(out)
+                self.fit(out, part)
             change -= self.log_prior_share(self.beta[out], self.precision + at, self.mean + at)
         if into >= 0:
             if self.conditional:
-                self.fit(into)
+                self.fit(into, part)
             if rng != NULL and not self.draw(into, rng):
                 return -INFINITY
             change += self.log_prior_share(self.new_beta, self.new_precision, self.new_mean)
@@ -488,11 +597,15 @@ cdef class LabelChain(Chain):
         for i in range(self.p):
             if self.m.gamma[i]:
                 self.beta[i] = random_standard_gamma(rng, shape) / self.total(i)
-                self.rescale(i, rng)
+                self.rescale(i, i + 1, rng)
+        self.rescale(0, self.p, rng)
+        for d in range(self.n_kernels):
+            self.relocate(d, rng)
         for k in range(self.n_classes):
             self.walk_weights(self.weight + k * self.n_kernels, self.n_kernels, self.concentration,
                               2 * self.p + k, rng)
         self.walk_weights(self.prior, self.n_classes, 1.0, 2 * self.p + self.n_classes, rng)
+        self.answered = False
         for _ in range(moves):
             self.move(rng)
 
@@ -519,7 +632,7 @@ cdef class LabelChain(Chain):
     cdef int n_occupied(self) noexcept nogil:
         """The number of kernels that answer for at least half a row."""
         cdef int d, occupied = 0
-        self.answer(self.density)
+        self.answer(self.density, self.part)
         for d in range(self.n_kernels):
             occupied += dot(self.n, self.part + <Py_ssize_t> d * self.n, self.ones) >= 0.5
         return occupied

@@ -8,7 +8,7 @@ from scipy.special import logsumexp, softmax
 from scipy.stats import dirichlet, gamma, norm
 
 # As in the compiled loop.
-TRUST, AIM, GAIN = 0.5, 0.35, 0.1
+TRUST, AIM, GAIN, NEAR = 0.5, 0.35, 0.1, 0.2
 EXCHANGES = 2 / 9
 LENGTHS = (0.15, 0.6, 2.4)
 
@@ -188,14 +188,41 @@ class LabelsTwin:
         if adapt:
             self.steps[step] = np.clip(self.steps[step] * np.exp(GAIN * (accepted - AIM)), 1e-4, 20.0)
 
-    def rescale(self, i, rng):
-        """Precisions times a factor, their rate divided by it."""
-        factor = np.exp(LENGTHS[int(rng.random() * 3)] * rng.standard_normal())
-        new = self.changed(-1, i, (self.beta[i] / factor, factor * self.precision[i], self.mean[i]))
-        # Of D precisions and the rate.
-        log_jacobian = (self.weight.shape[1] - 1) * np.log(factor)
+    def rescale(self, inputs, rng):
+        """Precisions of these inputs times a factor, their rates divided by it."""
+        factor, new = np.exp(LENGTHS[int(rng.random() * 3)] * rng.standard_normal()), self
+        for i in inputs:
+            new = new.changed(-1, i, (self.beta[i] / factor, factor * self.precision[i], self.mean[i]))
+        # Of D precisions and the rate of each.
+        log_jacobian = len(inputs) * (self.weight.shape[1] - 1) * np.log(factor)
         if np.log(rng.random()) < new.log_target() - self.log_target() + log_jacobian:
             self.beta, self.precision = new.beta, new.precision
+
+    def log_relocation(self, d, inputs):
+        """Log density with which the means and precisions of kernel d are proposed, given rates and weights."""
+        z, m = self.z[:, inputs], self.mean[inputs, d]
+        weight = self.weight[self.label, d] / self.weight[self.label, d].sum()
+        near = norm.logpdf(m, np.where(np.isnan(z), 0.0, z), np.where(np.isnan(z), 1.0, NEAR)).sum(axis=1)
+        value = np.logaddexp(norm.logpdf(m).sum(), logsumexp(near, b=weight)) - np.log(2.0)
+        return value + gamma.logpdf(self.precision[inputs, d], self.prior.alpha, scale=1 / self.beta[inputs]).sum()
+
+    def relocate(self, d, inputs, rng):
+        """All means and precisions of kernel d anew."""
+        z = np.full(self.z.shape[1], np.nan)
+        if rng.random() < 0.5:
+            per_class = [(k, int((self.label == k).sum())) for k in range(len(self.share))]
+            mass = np.array([self.weight[k, d] * count for k, count in per_class])
+            k, count = per_class[int(np.searchsorted(np.cumsum(mass), rng.random() * mass.sum(), side="right"))]
+            z = self.z[self.label == k][int(rng.random() * count)]
+        new = self.changed(-1, -1, None)
+        for i in inputs:
+            new.precision[i, d] = rng.standard_gamma(self.prior.alpha) / self.beta[i]
+            jump = rng.standard_normal()
+            new.mean[i, d] = jump if np.isnan(z[i]) else z[i] + NEAR * jump
+        value = new.log_target() - self.log_target()
+        value += self.log_relocation(d, inputs) - new.log_relocation(d, inputs)
+        if np.log(rng.random()) < value:
+            self.precision, self.mean = new.precision, new.mean
 
     def sweep(self, moves, rng, adapt=False):
         p, D, K = self.z.shape[1], self.weight.shape[1], len(self.share)
@@ -213,7 +240,10 @@ class LabelsTwin:
         for i in inside:
             shape, rate = self.prior.g + D * self.prior.alpha, self.problem.rate[i] + self.precision[i].sum()
             self.beta[i] = rng.standard_gamma(shape) / rate
-            self.rescale(i, rng)
+            self.rescale([i], rng)
+        self.rescale(inside, rng)
+        for d in range(D):
+            self.relocate(d, inside, rng)
         for k in range(K):
             self.walk_weights(self.weight[k], self.problem.weight_prior, 2 * p + k, adapt, rng)
         self.walk_weights(self.share, 1.0, 2 * p + K, adapt, rng)
