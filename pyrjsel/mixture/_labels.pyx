@@ -30,7 +30,8 @@ twice that of prior proposals. The answers are the same for a move and for its r
 A sweep begins with sums that are computed from the state, so that rounding does not build up. It takes N
 exponentials and N logarithms for each of 2 s D random walks of means and precisions, N logarithms for K D
 of weights and K of probabilities, 3 N exponentials for each of D kernels anew, D N exponentials for each of
-s + 1 factors, and for each input that a move takes in or out; s is the number of selected inputs, N that of rows with a label.
+s + 1 factors, and for each input that a move takes in or out; s is the number of selected inputs, N that of
+rows with a label.
 """
 
 cimport cython
@@ -139,7 +140,8 @@ cdef class LabelChain(Chain):
         self.new_precision = self.square + D
         self.new_mean = self.new_precision + D
         self.trial = self.new_mean + D
-        self.places, self.to_places, self.to_precision = &by_input[0, 0], &by_input[1, 0], &by_input[2, 0]
+        self.places, self.to_places = &by_input[0, 0], &by_input[1, 0]
+        self.to_precision = &by_input[2, 0]
         self.refresh()
 
     # ------------------------------------------------------------------ the likelihood
@@ -258,8 +260,8 @@ cdef class LabelChain(Chain):
     cdef bint judge(self, int d, double log_ratio, bitgen_t* rng) noexcept nogil:
         """Accept or reject what has been done to the log densities of kernel d, which were `old`.
 
-        `log_ratio` is that without the likelihood. Densities of one kernel change; they stay relative to `top`
-        unless some are too far from it for that.
+        `log_ratio` is that without the likelihood. Densities of one kernel change; they stay relative to
+        `top` unless some are too far from it for that.
         """
         cdef int n, far = 0
         cdef double value

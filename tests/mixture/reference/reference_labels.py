@@ -199,21 +199,22 @@ class LabelsTwin:
             self.beta, self.precision = new.beta, new.precision
 
     def log_relocation(self, d, inputs):
-        """Log density with which the means and precisions of kernel d are proposed, given rates and weights."""
+        """Log density with which the means and precisions of kernel d are proposed, given their rates."""
         z, m = self.z[:, inputs], self.mean[inputs, d]
         weight = self.weight[self.label, d] / self.weight[self.label, d].sum()
         near = norm.logpdf(m, np.where(np.isnan(z), 0.0, z), np.where(np.isnan(z), 1.0, NEAR)).sum(axis=1)
         value = np.logaddexp(norm.logpdf(m).sum(), logsumexp(near, b=weight)) - np.log(2.0)
-        return value + gamma.logpdf(self.precision[inputs, d], self.prior.alpha, scale=1 / self.beta[inputs]).sum()
+        scale = 1.0 / self.beta[inputs]
+        return value + gamma.logpdf(self.precision[inputs, d], self.prior.alpha, scale=scale).sum()
 
     def relocate(self, d, inputs, rng):
         """All means and precisions of kernel d anew."""
         z = np.full(self.z.shape[1], np.nan)
         if rng.random() < 0.5:
-            per_class = [(k, int((self.label == k).sum())) for k in range(len(self.share))]
-            mass = np.array([self.weight[k, d] * count for k, count in per_class])
-            k, count = per_class[int(np.searchsorted(np.cumsum(mass), rng.random() * mass.sum(), side="right"))]
-            z = self.z[self.label == k][int(rng.random() * count)]
+            count = np.bincount(self.label, minlength=len(self.share))
+            mass = np.cumsum(self.weight[:, d] * count)
+            k = int(np.searchsorted(mass, rng.random() * mass[-1], side="right"))
+            z = self.z[self.label == k][int(rng.random() * count[k])]
         new = self.changed(-1, -1, None)
         for i in inputs:
             new.precision[i, d] = rng.standard_gamma(self.prior.alpha) / self.beta[i]
