@@ -2,6 +2,7 @@
 
 cdef void exp_minus(Py_ssize_t n, const double* x, double* out) noexcept nogil
 cdef void exponentials(Py_ssize_t n, const double* x, double* out) noexcept nogil
+cdef void moments(Py_ssize_t n, const double* x, double* out) noexcept nogil
 cdef void flip_rates(Py_ssize_t n, const double* change, double power, double* rate) noexcept nogil
 cdef void conditionals(Py_ssize_t n, const double* change, const unsigned char* inside, double* rate,
                        double* inclusion, double* exclusion) noexcept nogil

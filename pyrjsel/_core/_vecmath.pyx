@@ -9,6 +9,8 @@ import numpy as np
 cdef extern from "vecmath.h" nogil:
     void vm_exp_neg(Py_ssize_t n, const double* x, double* out)
     void vm_exp_any(Py_ssize_t n, const double* x, double* out)
+    void vm_logistic(Py_ssize_t n, const double* x, double* out)
+    void vm_moments(Py_ssize_t n, const double* x, double* out)
     void vm_rates(Py_ssize_t n, const double* change, double power, double* rate)
     void vm_conditionals(Py_ssize_t n, const double* change, const unsigned char* inside, double* rate,
                          double* inclusion, double* exclusion)
@@ -51,6 +53,11 @@ cdef void exp_minus(Py_ssize_t n, const double* x, double* out) noexcept nogil:
 cdef void exponentials(Py_ssize_t n, const double* x, double* out) noexcept nogil:
     """out = exp(x), at least 3e-308, and infinite for x > 709."""
     vm_exp_any(n, x, out)
+
+
+cdef void moments(Py_ssize_t n, const double* x, double* out) noexcept nogil:
+    """out[:4] = mean, sum of squared differences from it, minimum and maximum of x, n > 0."""
+    vm_moments(n, x, out)
 
 
 cdef void flip_rates(Py_ssize_t n, const double* change, double power, double* rate) noexcept nogil:
@@ -158,6 +165,16 @@ def exp_any(const double[::1] x):
     if x.shape[0]:
         with nogil:
             vm_exp_any(x.shape[0], &x[0], &view[0])
+    return out
+
+
+def logistic(x):
+    """Return ``1 / (1 + exp(-x))``, to 2 ulp, of the shape of x; 0 below -709."""
+    out = np.array(x, dtype=float, order="C")
+    cdef double[::1] view = out.reshape(-1)
+    if view.shape[0]:
+        with nogil:
+            vm_logistic(view.shape[0], &view[0], &view[0])
     return out
 
 

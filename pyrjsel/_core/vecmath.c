@@ -60,6 +60,46 @@ CLONES void vm_exp_any(ptrdiff_t n, const double *restrict x, double *restrict o
         out[i] = exp_any(x[i]);
 }
 
+CLONES void vm_logistic(ptrdiff_t n, const double *x, double *out)
+{
+    for (ptrdiff_t i = 0; i < n; i++)
+        out[i] = 1.0 / (1.0 + exp_any(-x[i]));
+}
+
+CLONES void vm_moments(ptrdiff_t n, const double *restrict x, double *restrict out)
+{
+    double sum[FEW], square[FEW], least[FEW], most[FEW];
+    for (int j = 0; j < FEW; j++) {
+        sum[j] = square[j] = 0.0;
+        least[j] = most[j] = x[0];
+    }
+    for (ptrdiff_t i = 0; i < n; i += FEW) {
+        const int m = n - i < FEW ? (int)(n - i) : FEW;
+        for (int j = 0; j < m; j++) {
+            const double value = x[i + j];
+            sum[j] += value;
+            least[j] = value < least[j] ? value : least[j];
+            most[j] = value > most[j] ? value : most[j];
+        }
+    }
+    const double mean = sum_few(sum) / (double)n;
+    for (ptrdiff_t i = 0; i < n; i += FEW) {
+        const int m = n - i < FEW ? (int)(n - i) : FEW;
+        for (int j = 0; j < m; j++) {
+            const double away = x[i + j] - mean;
+            square[j] += away * away;
+        }
+    }
+    out[0] = mean;
+    out[1] = sum_few(square);
+    out[2] = least[0];
+    out[3] = most[0];
+    for (int j = 1; j < FEW; j++) {
+        out[2] = least[j] < out[2] ? least[j] : out[2];
+        out[3] = most[j] > out[3] ? most[j] : out[3];
+    }
+}
+
 CLONES void vm_rates(ptrdiff_t n, const double *restrict change, double power, double *restrict rate)
 {
     for (ptrdiff_t i = 0; i < n; i++) {

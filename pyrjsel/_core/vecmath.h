@@ -10,6 +10,12 @@ void vm_exp_neg(ptrdiff_t n, const double *x, double *out);
 /* out[i] = exp(x[i]), at least 3e-308 and infinite for x[i] > 709. */
 void vm_exp_any(ptrdiff_t n, const double *x, double *out);
 
+/* out[i] = 1 / (1 + exp(-x[i])); out may be x. */
+void vm_logistic(ptrdiff_t n, const double *x, double *out);
+
+/* out = mean, sum of squared differences from it, minimum and maximum of x, n > 0. */
+void vm_moments(ptrdiff_t n, const double *x, double *out);
+
 /* rate[i] = min(1, exp(power * change[i])), 0 below e**-700: Metropolis rates of flips that change a log mass by
    this. */
 void vm_rates(ptrdiff_t n, const double *change, double power, double *rate);

@@ -6,6 +6,7 @@ from typing import ClassVar
 import numpy as np
 from scipy.special import gammaln, xlogy
 
+from pyrjsel._core._vecmath import logistic
 from pyrjsel._errors import DataError
 from pyrjsel._typing import FloatArray
 from pyrjsel.families._family import LOGIT, Passes
@@ -65,8 +66,7 @@ class Binomial(Family):
 
     def mean(self, eta: FloatArray) -> FloatArray:
         """Return the success probability at linear predictor `eta`, of the same shape."""
-        with np.errstate(over="ignore"):  # infinite odds against success mean a probability of 0
-            return np.asarray(1.0 / (1.0 + np.exp(-eta)))
+        return logistic(eta)
 
     def linear(self, mean: float) -> float:
         """Return the log odds of success probability `mean`."""
@@ -133,6 +133,8 @@ class Binomial(Family):
                 f"Simulated responses need whole numbers of trials as weights. Got {odd[0]:g} ({odd.size} "
                 "weight(s) that are not whole)."
             )
+        if np.all(weights == 1):
+            return (rng.random(mean.shape) < mean).astype(float)
         return rng.binomial(weights.astype(np.int64)[:, None], mean) / weights[:, None]
 
     def log_density(

@@ -9,6 +9,7 @@ from scipy.special import gammaln, ndtr, ndtri, stdtr, stdtrit
 from pyrjsel._errors import DataError
 from pyrjsel._typing import FloatArray
 from pyrjsel.families._family import NORMAL, Passes
+from pyrjsel.families._mixtures import LARGEST_SCORE, normal_quantiles
 from pyrjsel.families.family import Family
 from pyrjsel.families.nuisance import Nuisance, Values
 from pyrjsel.families.quantiles import increasing_root
@@ -135,8 +136,11 @@ def mixture_quantile(
     """
     if weights is None:
         weights = np.full(means.shape[1], 1.0 / means.shape[1])
-    normal = np.isinf(df)
+    normal, tolerance = np.isinf(df), 1e-9 * float(scale.max())
     z = float(ndtri(p) if normal else stdtrit(df, p))
+    if normal and abs(z) <= LARGEST_SCORE:
+        means, rows = np.ascontiguousarray(means), np.ascontiguousarray(np.atleast_2d(scale))
+        return normal_quantiles(means, rows, p, np.ascontiguousarray(weights), tolerance)
     each = means + z * scale
     low, high = each.min(axis=1), each.max(axis=1)
     middle = means @ weights
@@ -148,7 +152,7 @@ def mixture_quantile(
         return (ndtr(away) if normal else stdtr(df, away)) @ weights - p, slope
 
     start = np.clip(middle + z * spread, low, high)
-    return increasing_root(excess, start, low, high, 1e-9 * float(scale.max()))
+    return increasing_root(excess, start, low, high, tolerance)
 
 
 def _kernel(away: FloatArray, df: float) -> FloatArray:

@@ -5,10 +5,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from pyrjsel._typing import FloatArray
+from pyrjsel._typing import FloatArray, IntArray
 
 # Groups of observations by expected response, whose observed and expected sums are compared.
 GROUPS = 10
+# Bins of expected responses: only those that more than one group shares are sorted.
+BINS = 4096
 
 
 @dataclass(frozen=True)
@@ -80,7 +82,7 @@ def dispersion_index(y: FloatArray, mean: FloatArray, weights: FloatArray) -> fl
 
 def brier(y: FloatArray, mean: FloatArray, weights: FloatArray) -> float:
     """Return the mean squared difference between single 0/1 outcomes and their probabilities."""
-    return average(y * (1.0 - mean) ** 2 + (1.0 - y) * mean**2, mean, weights)
+    return average(mean * mean + y * (1.0 - 2.0 * mean), mean, weights)
 
 
 def pearson(y: FloatArray, mean: FloatArray, weights: FloatArray) -> float:
@@ -94,13 +96,29 @@ def calibration(y: FloatArray, mean: FloatArray, weights: FloatArray) -> float:
     Groups have about equal weight, and observations of equal probability are in one group (Hosmer and
     Lemeshow, 1980).
     """
-    _, place = np.unique(mean, return_inverse=True)
-    tied = np.bincount(place, weights)
-    middle = np.cumsum(tied) - 0.5 * tied
-    group = np.floor(GROUPS * middle / weights.sum()).astype(np.intp)[place]
+    group = groups(mean, weights)
     gap: FloatArray = np.bincount(group, weights * (y - mean), GROUPS).astype(float)
     variance: FloatArray = np.bincount(group, weights * mean * (1.0 - mean), GROUPS).astype(float)
     return float(_squares(gap, variance).sum())
+
+
+def groups(mean: FloatArray, weights: FloatArray) -> IntArray:
+    """Return the group of each observation: of its rank by weight, that of the middle of tied ones."""
+    low = float(mean.min())
+    scale = BINS / max(float(mean.max()) - low, np.finfo(float).tiny * BINS)
+    place = np.minimum((mean - low) * scale, BINS - 1).astype(np.intp)
+    width = np.bincount(place, weights, BINS)
+    ends, total = np.cumsum(width), float(width.sum())
+    first, last = (np.floor(GROUPS * end / total).astype(np.intp) for end in (ends - width, ends))
+    group, shared = np.minimum(first, GROUPS - 1)[place], first < last
+    rest = np.flatnonzero(shared[place])
+    # Ranks within the shared bins, and behind the weight of the others.
+    values, inverse = np.unique(mean[rest], return_inverse=True)
+    tied = np.bincount(inverse, weights[rest])
+    owner = np.minimum((values - low) * scale, BINS - 1).astype(np.intp)
+    behind = np.cumsum(np.where(shared, 0.0, width))[owner]
+    group[rest] = np.floor(GROUPS * (behind + np.cumsum(tied) - 0.5 * tied) / total).astype(np.intp)[inverse]
+    return group
 
 
 def _squares(gap: FloatArray, variance: FloatArray) -> FloatArray:

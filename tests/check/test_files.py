@@ -15,7 +15,12 @@ LIMITS = {".py": 500, ".pyx": 700}
 # Python modules in a folder besides `__init__`: more are a list to search, and not a place.
 CROWD, CROWD_OF_SELECTION = 25, 12
 GENERATED = re.compile(r"\.(so|pyd|o|py[co]|html|ipynb)$|\.egg-info/|__pycache__/|^(build|dist)/|_build/")
-HAND_WRITTEN_C = {"pyrjsel/_core/vecmath.c", "pyrjsel/families/binary.c", "tests/bench/floor.c"}
+HAND_WRITTEN_C = {
+    "pyrjsel/_core/vecmath.c",
+    "pyrjsel/families/binary.c",
+    "pyrjsel/families/mixtures.c",
+    "tests/bench/floor.c",
+}
 HAND_WRITTEN_C |= {"pyrjsel/selection/evidence/entering.c", "pyrjsel/selection/priors/score.c"}
 HAND_WRITTEN_C |= {"pyrjsel/selection/regression/typed.c"}
 

@@ -13,6 +13,7 @@ from pyrjsel.families.statistics import (
     calibration,
     deviation,
     dispersion_index,
+    groups,
     largest,
     pearson,
     share_of_zeros,
@@ -88,6 +89,16 @@ def test_simulated_trials():
     for row, (n, chance) in enumerate(zip(trials.astype(int), p, strict=True)):
         counts = np.bincount(np.round(found[row]).astype(int), minlength=n + 1)
         assert chi_square(counts, stats.binom.pmf(np.arange(n + 1), n, chance)) > 1e-6
+
+
+def test_simulated_single_outcomes():
+    """Trials of one are 0 or 1 as often as binomial ones; false alarms 1e-6 a row, seed fixed."""
+    p = np.array([0.0, 0.1, 0.5, 0.97, 1.0])
+    mean = np.repeat(p[:, None], 20_000, axis=1)
+    found = Binomial().simulate(mean, np.ones(5), {}, np.random.default_rng(1))
+    assert set(np.unique(found)) == {0.0, 1.0}
+    gap = found.mean(axis=1) - p
+    assert np.all(np.abs(gap) <= stats.norm.isf(5e-7) * np.sqrt(p * (1 - p) / 20_000))
 
 
 def test_simulated_counts():
@@ -195,6 +206,24 @@ def test_calibration_in_ten_equal_groups():
     groups = np.array_split(np.argsort(p), 10)
     wanted = sum((y[g] - p[g]).sum() ** 2 / (p[g] * (1 - p[g])).sum() for g in groups)
     assert calibration(y, p, np.ones(200)) == pytest.approx(wanted)
+
+
+def by_sorting(mean, weights):
+    """Groups of calibration, from the ranks of all observations."""
+    _, place = np.unique(mean, return_inverse=True)
+    tied = np.bincount(place, weights)
+    return np.floor(10 * (np.cumsum(tied) - 0.5 * tied) / weights.sum()).astype(int)[place]
+
+
+def test_groups_are_those_of_sorted_observations():
+    """Of evenly spread, crowded and tied probabilities, and weights of one or whole numbers, exactly."""
+    rng = np.random.default_rng(3)
+    for k in range(300):
+        n = int(rng.integers(1, 300))
+        mean = rng.random(n) ** (1, 30)[k % 2] * (1, 1e-3, 1e-300)[k % 3]
+        mean = np.round(mean, k % 4) if k % 5 == 0 else mean
+        weights = np.ones(n) if k % 7 < 4 else rng.integers(1, 9, n).astype(float)
+        np.testing.assert_array_equal(groups(mean, weights), by_sorting(mean, weights))
 
 
 def test_calibration_does_not_know_the_order_of_rows():

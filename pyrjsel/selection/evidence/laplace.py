@@ -129,6 +129,8 @@ STAGES = 4
 FEWEST, MOST = 512, 4096
 # If more effective draws are requested: safety factor of the number of draws, and largest number of pairs.
 AIM, MOST_MORE = 2.0, 2**15
+# Weighted draws for each one that is resampled from them: least and most, and rows times those between.
+RESAMPLED, ROWS_PER_DRAW = (2, 8), 80_000
 # Effective draws of the one relevant model, and least effective draws of each; see `needed`.
 ENOUGH, FEW = 200.0, 20.0
 
@@ -605,13 +607,15 @@ class MarginalLikelihood:
     ) -> tuple[FloatArray, dict[str, FloatArray]]:
         """Draw internal coefficients (size, D + 1) and nuisance parameters of model `gamma` given the data.
 
-        Systematic resampling of a weighted sample that is at least eight times as large and has as many
-        effective draws as requested, if 65,536 draws are enough. Where expansions define the posterior, draws
-        are independent.
+        Systematic resampling of a weighted sample that is eight times as large, or down to twice if there are
+        many rows, and has as many effective draws as requested, if 65,536 draws are enough. Where expansions
+        define the posterior, draws are independent.
         """
         if self.at_maxima:
             return self._sample_normal(gamma, size, rng), {}
-        pairs = max(self.pairs, 4 * size + size % 2)
+        least, most = RESAMPLED
+        times = min(max(ROWS_PER_DRAW // self.regression.y.size, least), most)
+        pairs = max(self.pairs, times * size // 2 + size % 2)
         found = self.integrate(gamma, pairs=pairs + pairs % 2, draws=True)
         found = self.with_effective(gamma, found, size)
         assert found.samples is not None

@@ -14,6 +14,7 @@ from numpy.typing import ArrayLike
 from scipy.special import logsumexp
 
 from pyrjsel._called import called, named
+from pyrjsel._core._rows import summaries
 from pyrjsel._errors import DataError, NotAvailableError
 from pyrjsel._typing import ByteArray, FloatArray
 from pyrjsel._validate import bad_value, check_real
@@ -196,7 +197,8 @@ class Prediction:
         """Return linear predictors (rows, draws)."""
         coefficients = self.coefficients[draws]
         eta = self.x[rows] @ coefficients[:, 1:].T
-        eta += coefficients[:, 0] + self.offset[rows, None]
+        offset = self.offset[rows]
+        eta += coefficients[:, 0] + offset[:, None] if offset.any() else coefficients[:, 0]
         return np.asarray(eta)
 
     def _means(self, eta: FloatArray) -> FloatArray:
@@ -292,10 +294,7 @@ class Prediction:
         out = np.full((len(self.index), 6), np.nan)
         for part, means in self._blocks(np.flatnonzero(self.complete)):
             # Expected counts far outside the data may be infinite; their standard deviation is then NaN.
-            with np.errstate(over="ignore", invalid="ignore"):
-                out[part, 0] = means.mean(axis=1)
-                out[part, 1] = means.std(axis=1, ddof=1) if means.shape[1] > 1 else np.nan
-                out[part, 2:4] = quantiles(means, (alpha / 2, 1 - alpha / 2))
+            out[part, 0], out[part, 1], out[part, 2:4] = summaries(means, (alpha / 2, 1 - alpha / 2))
             out[part, 4:] = self.family.interval(means, alpha, self.nuisance)
         if self.means is not None:
             out[:, 0] = linear_mean(self.x, self.offset, self.means)
@@ -441,17 +440,3 @@ def each_of(
     if to is not None:
         raise bad_value("to", "None, unless 'new' comes in chunks", to)
     return of(found)
-
-
-def quantiles(values: FloatArray, probabilities: tuple[float, ...]) -> FloatArray:
-    """Return quantiles (rows, probabilities) of values (rows, m), as ``numpy.quantile`` does.
-
-    Rows are sorted: numpy's partition at several positions takes four times as long.
-    """
-    ordered, out = np.sort(values, axis=1), np.empty((len(values), len(probabilities)))
-    last = ordered.shape[1] - 1
-    for column, p in enumerate(probabilities):
-        low = int(p * last)
-        below, above = ordered[:, low], ordered[:, min(low + 1, last)]
-        out[:, column] = below + (p * last - low) * (above - below)
-    return out

@@ -3,10 +3,11 @@
 import numpy as np
 import pandas as pd
 
+from pyrjsel._core._rows import summaries
 from pyrjsel._typing import FloatArray
 from pyrjsel._validate import check_real
 from pyrjsel.families import Multinomial
-from pyrjsel.selection.results.prediction import Prediction, quantiles
+from pyrjsel.selection.results.prediction import Prediction
 
 
 class ClassPrediction(Prediction):
@@ -74,13 +75,12 @@ class ClassPrediction(Prediction):
             If `alpha` is not in (0, 1).
         """
         alpha = check_real(alpha, "alpha", low=0, high=1, open_low=True, open_high=True)
-        size = len(self.classes)
+        size, ends = len(self.classes), (alpha / 2, 1 - alpha / 2)
         out = np.full((len(self.index), size, 4), np.nan)
         for part, means in self._blocks(np.flatnonzero(self.complete)):
-            out[part, :, 0] = means.mean(axis=1)
-            out[part, :, 1] = means.std(axis=1, ddof=1) if means.shape[1] > 1 else np.nan
             for k in range(size):
-                out[part, k, 2:] = quantiles(means[:, :, k], (alpha / 2, 1 - alpha / 2))
+                each = np.ascontiguousarray(means[:, :, k])
+                out[part, k, 0], out[part, k, 1], out[part, k, 2:] = summaries(each, ends)
         # The product of an index with duplicates is not unique either.
         rows, classes = np.divmod(np.arange(len(self.index) * size), size)
         index = pd.MultiIndex.from_arrays(

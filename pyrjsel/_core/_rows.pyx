@@ -1,0 +1,107 @@
+"""Means, standard deviations and quantiles of rows, such as posterior draws by observation."""
+
+from libc.math cimport INFINITY, NAN, isfinite, sqrt
+
+from pyrjsel._core._vecmath cimport moments
+
+import numpy as np
+from scipy import special
+
+# Quantiles are searched among the values beyond a bound that leaves this share more than is needed, and so
+# many of their standard deviations, if rows are normal.
+cdef double MORE = 1.25
+cdef double SPARE = 4.0
+
+
+cdef double ordered(double* x, Py_ssize_t n, Py_ssize_t k) noexcept nogil:
+    """Return the k-th smallest of n numbers, which are rearranged: no smaller one is behind it."""
+    cdef Py_ssize_t low = 0, high = n - 1, i, j
+    cdef double pivot, other
+    while low < high:
+        pivot, i, j = x[(low + high) // 2], low, high
+        while i <= j:
+            while x[i] < pivot:
+                i += 1
+            while pivot < x[j]:
+                j -= 1
+            if i <= j:
+                other = x[i]
+                x[i], x[j] = x[j], other
+                i += 1
+                j -= 1
+        if k <= j:
+            high = j
+        elif k >= i:
+            low = i
+        else:
+            break
+    return x[k]
+
+
+cdef Py_ssize_t beyond(Py_ssize_t n, const double* x, double sign, double bound, double* kept) noexcept nogil:
+    """Write the values of ``sign * x`` below `bound` to `kept` and return their number."""
+    cdef Py_ssize_t i, count = 0
+    for i in range(n):
+        kept[count] = sign * x[i]
+        count += kept[count] < bound
+    return count
+
+
+def summaries(const double[:, ::1] values not None, probabilities):
+    """Return means, standard deviations and quantiles of rows, as numpy's functions with ``ddof=1`` do.
+
+    Parameters
+    ----------
+    values : contiguous float64 array of shape (rows, m)
+        At least one column.
+    probabilities : sequence of k floats
+        Of the quantiles, which interpolate linearly between ordered values.
+
+    Returns
+    -------
+    tuple of (ndarray (rows,), ndarray (rows,), ndarray (rows, k))
+        Standard deviations of a single column are NaN.
+    """
+    cdef Py_ssize_t n = values.shape[0], m = values.shape[1], k = len(probabilities), i, j, count
+    if m == 0:
+        raise ValueError("rows must have values")
+    mean, sd, quantiles = np.empty(n), np.empty(n), np.empty((n, k))
+    if n == 0:
+        return mean, sd, quantiles
+    at = np.asarray(probabilities, dtype=float) * (m - 1)
+    below = np.minimum(np.floor(at), max(m - 2, 0))
+    upper = at > 0.5 * (m - 1)
+    # Ranks of the two values around each quantile, from its end of the row, the nearer one first.
+    near = np.where(upper, m - 2 - below, below).astype(np.intp)
+    share = (near + 2.0) / m
+    share = np.minimum(MORE * share + SPARE * np.sqrt(share / m), 0.6)
+    cdef double[::1] means = mean, sds = sd
+    cdef double[:, ::1] out = quantiles
+    cdef const double[::1] position = at - below, score = special.ndtri(share)
+    cdef const Py_ssize_t[::1] rank = near
+    cdef const double[::1] sign = np.where(upper, -1.0, 1.0)
+    cdef double[::1] kept = np.empty(m + 1)
+    cdef double found[4]
+    cdef double first, second, low, high
+    with nogil:
+        for i in range(n):
+            moments(m, &values[i, 0], found)
+            means[i] = found[0]
+            sds[i] = sqrt(found[1] / (m - 1)) if m > 1 else NAN
+            if not isfinite(found[1]):
+                continue
+            for j in range(k):
+                count = beyond(m, &values[i, 0], sign[j], sign[j] * found[0] + score[j] * sds[i], &kept[0])
+                if count < rank[j] + 2:
+                    count = beyond(m, &values[i, 0], sign[j], INFINITY, &kept[0])
+                first = second = ordered(&kept[0], count, rank[j])
+                if rank[j] + 1 < count:
+                    second = ordered(&kept[rank[j] + 1], count - rank[j] - 1, 0)
+                low, high = (first, second) if sign[j] > 0 else (-second, -first)
+                out[i, j] = low + position[j] * (high - low)
+    for row in np.flatnonzero(~np.isfinite(sd) & (m > 1)):
+        line = np.sort(np.asarray(values)[row])
+        with np.errstate(invalid="ignore"):
+            least = line[below.astype(int)]
+            quantiles[row] = least + (at - below) * (line[below.astype(int) + 1] - least)
+    return mean, sd, quantiles

@@ -1,0 +1,64 @@
+"""Predictions with intervals and predictive checks of many rows, quantiles of mixtures and groups."""
+
+import time
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import pyrjsel as rj
+from pyrjsel.families import gaussian
+from pyrjsel.families.statistics import groups
+
+ROWS = 100_000
+
+
+def seconds(call):
+    start = time.thread_time()
+    result = call()
+    return time.thread_time() - start, result
+
+
+@pytest.mark.parametrize("name", ["linear", "logit"])
+def test_bench_predictions(table, name):
+    """Of 100,000 rows by a fit of as many, with 4,000 draws."""
+    rng = np.random.default_rng(1)
+    x = rng.normal(size=(ROWS, 10))
+    data = pd.DataFrame(x, columns=[f"x{j}" for j in range(10)])
+    eta = 0.5 * x[:, 0] + 0.3 * x[:, 1] + 0.01 * x[:, 2]
+    data["y"] = eta + rng.normal(size=ROWS) if name == "linear" else 1.0 * (rng.logistic(size=ROWS) < eta)
+    results = getattr(rj, name)("y ~ .", data).fit(rng=1, progress=False)
+    aims = (1.0, 1.5, 3.0)
+    calls = {
+        "first predict": lambda: results.predict(data),
+        "summary_frame": lambda: results.get_prediction(data).summary_frame(),
+        "check": results.check,
+    }
+    for (what, call), aim in zip(calls.items(), aims, strict=True):
+        table.add(f"predictions of 100,000 rows, {name}", what, seconds(call)[0], "s", target=aim)
+
+
+@pytest.mark.parametrize("spread", [0.01, 0.3])
+def test_bench_quantiles_of_mixtures(table, monkeypatch, spread):
+    """Compiled, against error functions in numpy."""
+    rng = np.random.default_rng(1)
+    means, scale = spread * rng.normal(size=(160, 4000)), np.exp(0.003 * rng.normal(size=4000))
+
+    def blocks():
+        return [gaussian.mixture_quantile(means[at : at + 16], scale, 0.025) for at in range(0, 160, 16)]
+
+    blocks()
+    quick = min(seconds(blocks)[0] for _ in range(5))
+    monkeypatch.setattr(gaussian, "LARGEST_SCORE", -1.0)
+    slow = min(seconds(blocks)[0] for _ in range(3))
+    group = f"quantiles of mixtures of 4,000 normals, means spread by {spread:g}"
+    table.add(group, "a row", quick / 160 * 1e6, "µs")
+    table.add(group, "of the time in numpy", quick / slow, "ratio")
+
+
+def test_bench_groups_of_calibration(table):
+    """Against sorting all rows."""
+    mean, weights = np.random.default_rng(1).random(ROWS), np.ones(ROWS)
+    quick = min(seconds(lambda: groups(mean, weights))[0] for _ in range(9))
+    slow = min(seconds(lambda: np.unique(mean, return_inverse=True))[0] for _ in range(9))
+    table.add("groups of calibration, 100,000 rows", "of the time of sorting", quick / slow, "ratio")
