@@ -244,6 +244,23 @@ def test_survival_curves_are_those_of_breslow(table):
     assert after.isna().all().all()
 
 
+def test_survival_of_many_rows_is_that_of_statsmodels(table):
+    """Thirty copies of the rows have the curve of one by Breslow's estimate; little is left of the prior."""
+    many = pd.concat([table] * 30, ignore_index=True)
+    results = rj.cox("time ~ a", many, event="died", ties="breslow", coef_prior=rj.BIC(), always="a").fit(
+        rng=1
+    )
+    fit = PHReg(table["time"], table[["a"]], status=table["died"], ties="breslow").fit(disp=0)
+    time, hazard, _ = fit.baseline_cumulative_hazard[0]
+    at, row = np.array([2.0, 8.0, 20.0]), table[:1]
+    # Theirs is the hazard before each time of an event.
+    baseline = hazard[np.searchsorted(time, at, side="right")]
+    want = np.exp(-baseline * np.exp(row["a"].iloc[0] * fit.params[0]))
+    found = results.get_prediction(row).survival(at)["mean"]
+    # Half the posterior variance of cumulative hazards and the error of 4,000 draws: .001 each at most.
+    np.testing.assert_allclose(found, want, atol=0.005)
+
+
 def test_survival_curves_fall_and_repeat(enumerated, table):
     prediction = enumerated.get_prediction(table[:3])
     found = prediction.survival([1, 5, 12])
