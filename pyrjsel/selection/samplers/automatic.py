@@ -53,17 +53,17 @@ def sampler_of(
     if regression.prior.rule is not None:  # reversible jumps are not available
         return "collapsed", {}
     pilot = pilot_of(regression, space)
-    if pilot.acceptance < LEAST_ACCEPTED or is_crowded(pilot, regression):
+    if pilot.acceptance < LEAST_ACCEPTED or pilot.width > crowd(regression):
         return "rjmcmc", {}
     if pilot.uneven <= UNEVEN:
         return "collapsed", {}
     return "rjmcmc", {} if len(regression.nuisance) else {"surrogate": SURROGATE}
 
 
-def is_crowded(pilot: Pilot, regression: Regression) -> bool:
-    """Return whether the models of a pilot have many columns relative to the number of rows."""
+def crowd(regression: Regression) -> float:
+    """Return the number of columns above which models have many relative to the number of rows."""
     total = regression.y.size if regression.weights is None else float(regression.weights.sum())
-    return pilot.width > CROWDED * total
+    return CROWDED * total
 
 
 def pilot_of(regression: Regression, space: ModelSpace) -> Pilot:
@@ -71,4 +71,5 @@ def pilot_of(regression: Regression, space: ModelSpace) -> Pilot:
     moves = CorrectedMoves.of(
         CorrectedOptions(trades=0.0), space, BURN_IN, pairs=CorrectedOptions.pairs, exact=True
     )
-    return explore(Job(CorrectedChain, moves, regression, space, 1, BURN_IN, 1, None, 1))
+    job = Job(CorrectedChain, moves, regression, space, 1, BURN_IN, 1, None, 1)
+    return explore(job, max(1, int(crowd(regression))))

@@ -2,15 +2,22 @@
 
 It runs a chain on the surrogate, corrected by Laplace values, always with the same random numbers: its
 findings depend only on data, priors and constraints. They determine the choice of ``sampler="auto"``.
+
+Where models can have nearly as many columns as rows, the posterior can have a second, wide mode: with g = n,
+models of half as many columns as rows separate any responses, and are about as probable as the empty model. A
+chain on a surrogate stays in the narrow one, and does not find out; a reversible-jump chain from a wide model
+does.
 """
 
 from dataclasses import dataclass, replace
 
 import numpy as np
 
+from pyrjsel.model_space.starts import dispersed_start
 from pyrjsel.selection.evidence.laplace import Surrogate, learn_correction
 from pyrjsel.selection.samplers.base import Job
 from pyrjsel.selection.samplers.collapsed.corrected_chain import first_lessons, marginal_of
+from pyrjsel.selection.samplers.reversible_jump.rjmcmc import JumpMoves, RJMCMCChain
 from pyrjsel.selection.samplers.surrogate_chain import SurrogateChain
 
 # Steps of the pilot: on the surrogate alone, after which it is expanded again; corrected ones for learning
@@ -18,6 +25,11 @@ from pyrjsel.selection.samplers.surrogate_chain import SurrogateChain
 LED, LEARNT, COUNTED = 30, 40, 40
 # Number of the last distinct models for which integrals are tried.
 TRIED = 24
+# Iterations of jumps from a wide model, at most and at least, and rows times terms times iterations between
+# them: half a second. The first half, in which they leave the start, is not counted.
+MOST_JUMPS, LEAST_JUMPS, JUMP_WORK = 1000, 40, 5e7
+# Draws from the prior of which the jumps start at the widest.
+WIDE_STARTS = 8
 
 
 @dataclass(frozen=True)
@@ -31,7 +43,8 @@ class Pilot:
     uneven : float
         Proportion of tried models with uneven importance weights at the mode.
     width : float
-        Average number of columns, including the intercept, of the models of the last steps.
+        Average number of columns, including the intercept, of the models of the last steps, or of the jumps
+        from a wide model if that is more.
     """
 
     acceptance: float
@@ -58,8 +71,27 @@ class _PilotChain(SurrogateChain):
         return regression.leading + float(np.mean(np.array(self.models) @ np.diff(regression.term_start)))
 
 
-def explore(job: Job) -> Pilot:
+def _jump_width(job: Job, wide: int) -> float:
+    """Return the average number of columns of reversible jumps from a model of at most twice `wide` terms."""
+    regression, space = job.regression, job.space
+    rng, exists = np.random.default_rng(0), job.kind.existence(job)
+    starts = [dispersed_start(space, exists, rng, 2 * wide) for _ in range(WIDE_STARTS)]
+    start = max(starts, key=np.sum)
+    jumps = Job(RJMCMCChain, JumpMoves(), regression, space, 1, 0, 1, start[None], 1)
+    chain = jumps.start(np.random.SeedSequence(0), 0)
+    count = int(np.clip(JUMP_WORK / (regression.y.size * space.n_terms), LEAST_JUMPS, MOST_JUMPS))
+    models = []
+    for _ in range(count):
+        chain.run(1)
+        models.append(chain.position()[0])
+    counted = np.array(models[count // 2 :])
+    return regression.leading + float(np.mean(counted @ np.diff(regression.term_start)))
+
+
+def explore(job: Job, wide: int) -> Pilot:
     """Return the findings of a pilot for the chains of `job`.
+
+    Jumps look for a mode of more than `wide` columns, if models can have as many.
 
     Raises
     ------
@@ -79,4 +111,6 @@ def explore(job: Job) -> Pilot:
         correction = learn_correction(np.array(learnt), np.array(ratios))
     gamma, accepted = one.walk(Surrogate(at, correction), gamma, COUNTED, corrected=True)
     uneven, width = (one.uneven(), one.width()) if one.models else (0.0, 1.0)
+    if width <= wide < job.regression.widest(job.space.max_size):
+        width = max(width, _jump_width(job, wide))
     return Pilot(accepted / COUNTED, uneven, width)

@@ -39,6 +39,15 @@ def crowded():
     return rj.LogitSelection(y.to_numpy(float), x, coef_prior=rj.Normal(1.0))
 
 
+def wide():
+    """The best models have at most three terms, most of the posterior is of models of more than twelve."""
+    x, rng = rows(60, 100)
+    y = rng.random(60) < 1 / (1 + np.exp(1.2 * x["x1"] - 1.5 * x["x0"]))
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", rj.RankWarning)
+        return rj.LogitSelection(y.to_numpy(float), x)
+
+
 def two_modes():
     """Of the modes of one dear variable and of five cheap ones a surrogate has too much of one."""
     x, rng = rows(200, 40, seed=4)
@@ -48,7 +57,13 @@ def two_modes():
     return rj.LogitSelection(y.to_numpy(float), x, costs=costs, budget=10.0)
 
 
-MAKERS = {"two modes": two_modes, "regular": regular, "separating": separating, "crowded": crowded}
+MAKERS = {
+    "two modes": two_modes,
+    "regular": regular,
+    "separating": separating,
+    "crowded": crowded,
+    "wide": wide,
+}
 
 
 @pytest.mark.parametrize(
@@ -58,6 +73,7 @@ MAKERS = {"two modes": two_modes, "regular": regular, "separating": separating, 
         ("two modes", "collapsed", {}),
         ("separating", "rjmcmc", {"surrogate": 1}),
         ("crowded", "rjmcmc", {}),
+        ("wide", "rjmcmc", {}),
     ],
 )
 def test_what_auto_takes(name, sampler, usual):
