@@ -20,6 +20,8 @@ MOST_MODELS = 2**20
 PARTS = 8
 # Models processed at a time: few enough for Ctrl-C, many enough for a small overhead.
 UNIT = 256
+# Linear models of a list that one worker processes before threads have started.
+FEW = 1024
 
 
 def feasible_models(space: ModelSpace) -> tuple[ByteArray, FloatArray]:
@@ -140,8 +142,12 @@ class ListJob:
         return self.part(self.given, self.total, chain).restored(state, recorded)
 
 
-def run_parts(job: ListJob, settings: FitSettings, label: str) -> tuple[list[Any], RunTime]:
+def run_parts(
+    job: ListJob, settings: FitSettings, label: str, *, alone: bool = False
+) -> tuple[list[Any], RunTime]:
     """Return the result of each part of the list, and the total run time.
+
+    With `alone` one worker processes all parts, unless the settings say how many do.
 
     Raises
     ------
@@ -152,7 +158,7 @@ def run_parts(job: ListJob, settings: FitSettings, label: str) -> tuple[list[Any
         job,
         PARTS,
         np.random.default_rng(0),  # unused: the random stream of a model depends on the fit's entropy
-        n_jobs=settings.n_jobs,
+        n_jobs=1 if alone and settings.n_jobs is None else settings.n_jobs,
         progress=settings.progress,
         label=label,
         checkpoint=settings.checkpoint,

@@ -17,23 +17,15 @@ from typing import Any
 import numpy as np
 
 from pyrjsel._errors import DataError
-from pyrjsel._typing import ByteArray, FloatArray, IntArray
+from pyrjsel._typing import ByteArray, FloatArray, IntArray, WordArray
 from pyrjsel.model_space import ModelSpace, pack
 from pyrjsel.selection.evidence.importance_quality import MATTERS
 from pyrjsel.selection.evidence.laplace import Integral, MarginalLikelihood, Surrogate, learn_correction
 from pyrjsel.selection.samplers._walk import SingularModelError
 from pyrjsel.selection.samplers.base import Job
+from pyrjsel.selection.samplers.collapsed._sums import add_moments, add_path
 from pyrjsel.selection.samplers.collapsed.chain import EVERY, CollapsedChain, CollapsedMoves
-from pyrjsel.selection.samplers.recording.rao_blackwell import (
-    CORRECTED_ROWS,
-    SQUARED_VISITS,
-    SQUARES,
-    VISITS,
-    WEIGHTED_H,
-    WEIGHTED_NOT_H,
-    WEIGHTED_VISITS,
-    WEIGHTS,
-)
+from pyrjsel.selection.samplers.recording.rao_blackwell import CORRECTED_ROWS
 from pyrjsel.selection.samplers.recording.recorder import Block, ChainDraws
 from pyrjsel.storage import Content
 
@@ -55,10 +47,11 @@ LEARNT = 2**16
 
 @dataclass(frozen=True, slots=True)
 class Known:
-    """Log posterior mass of a model, and its integral without draws."""
+    """Log posterior mass of a model, its integral without draws, and the model packed, (1, words)."""
 
     log_mass: float
     integral: Integral
+    words: WordArray
 
 
 class Integrals:
@@ -96,9 +89,9 @@ class Integrals:
             if self.marginal.finder.status != 1:
                 raise
             nothing = Integral(-np.inf, 0.0, np.empty(0, dtype=np.intp), np.empty((3, 0)), None, None)
-            return Known(-np.inf, nothing)
+            return Known(-np.inf, nothing, pack(gamma))
         log_prior = float(self.space.log_prior(gamma))
-        return Known(found.log_marginal + log_prior, found)
+        return Known(found.log_marginal + log_prior, found, pack(gamma))
 
 
 @dataclass(frozen=True)
@@ -235,11 +228,13 @@ class CorrectedChain(CollapsedChain):
 
     def run(self, n: int, block: Block | None = None) -> tuple[int, int]:
         """Run `n` iterations, each corrected; nothing is written into blocks."""
+        draws: list[Known] = []
         for i in range(n):
             if self.done + i < LEAD * self.job.burn_in:
                 self.lead()
             else:
-                self.iterate(self.done + i, block is not None)
+                self.iterate(self.done + i, draws if block is not None else None)
+        self.write_draws(draws)
         return 0, 0
 
     def lead(self) -> None:
@@ -258,8 +253,8 @@ class CorrectedChain(CollapsedChain):
         """Return log pi / pi~ of the present model."""
         return known.log_mass - float(self.walk.log_mass()[0])
 
-    def iterate(self, number: int, recorded: bool) -> None:
-        """Run one iteration: moves on the surrogate, then acceptance or rejection."""
+    def iterate(self, number: int, draws: list[Known] | None) -> None:
+        """Run one iteration: moves on the surrogate, then acceptance or rejection; record it in `draws`."""
         before = self.walk.gamma()
         known = self.integrals.of(before[0])
         ratio = self.log_ratio(known)
@@ -282,35 +277,29 @@ class CorrectedChain(CollapsedChain):
         self.corrections += (1, int(accepted))
         if np.isnan(self.reference):
             self.reference = ratio
-        if recorded:
-            self.record_one(number - self.job.burn_in, gamma, found)
+        if draws is not None:
+            recorded = number - self.job.burn_in
+            if (recorded + 1) % self.job.thin == 0:
+                draws.append(found)
             weight = np.exp(min(self.reference - ratio, MOST_LOG_WEIGHT))
-            self.average(number - self.job.burn_in, before[0], weight, paths / self.job.setup.time)
+            assert self.collector.averages is not None
+            sums = self.collector.averages.at(recorded // self.job.thin)[0]
+            add_path(sums, before[0], float(weight), paths, self.job.setup.time)
 
-    def record_one(self, recorded: int, gamma: ByteArray, known: Known) -> None:
-        """Record a draw if one is due."""
-        if (recorded + 1) % self.job.thin:
+    def write_draws(self, draws: list[Known]) -> None:
+        """Write draws to the collector."""
+        if not draws:
             return
         collector = self.collector
-        block = collector.room(1)
-        block.words[:] = pack(gamma)
-        block.log_posterior[0] = known.log_mass
-        collector.add(block, 1, 0)
-        collector.describe(known.integral.variance, known.integral.effective)
-        collector.sums[:3, known.integral.columns] += known.integral.moments
-        collector.sums[3, known.integral.columns] += 1.0
-
-    def average(self, recorded: int, gamma: ByteArray, weight: float, paths: FloatArray) -> None:
-        """Add the initial model of an iteration and its path to the averages; see ``rao_blackwell``."""
-        assert self.collector.averages is not None
-        sums = self.collector.averages.at(recorded // self.job.thin)[0]
-        sums[VISITS] += gamma
-        sums[WEIGHTED_VISITS] += weight * gamma
-        sums[SQUARED_VISITS] += weight**2 * gamma
-        sums[WEIGHTED_H] += weight * paths[0]
-        sums[WEIGHTED_NOT_H] += weight * paths[1]
-        sums[WEIGHTS] += weight
-        sums[SQUARES] += weight**2
+        block = collector.room(len(draws))
+        block.words[:] = np.concatenate([known.words for known in draws])
+        block.log_posterior[:] = [known.log_mass for known in draws]
+        collector.add(block, len(draws), 0)
+        for model, known in zip(collector.series["index"].rows[-len(draws) :], draws, strict=True):
+            integral = known.integral
+            if model >= collector.described:
+                collector.describe(integral.variance, integral.effective)
+            add_moments(collector.sums, integral.columns, integral.moments)
 
     def finish(self, completed: bool) -> ChainDraws:
         """Return the recorded values; frequently visited models get enough draws for coefficients."""

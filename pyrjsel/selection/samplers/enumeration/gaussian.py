@@ -18,6 +18,7 @@ from pyrjsel.selection.posterior import Posterior
 from pyrjsel.selection.regression.gaussian import GaussianRegression
 from pyrjsel.selection.samplers.base import Sampler
 from pyrjsel.selection.samplers.listing import (
+    FEW,
     ListJob,
     Part,
     feasible_models,
@@ -100,7 +101,8 @@ class GaussianEnumeration(Sampler):
         gamma, log_prior = feasible_models(space)
         entropy = settings.entropy()
         tree = Tree.of(regression, space, gamma)
-        found, spent = run_parts(ListJob(Values, len(gamma), (tree, gamma)), settings, "models")
+        few = len(gamma) <= FEW
+        found, spent = run_parts(ListJob(Values, len(gamma), (tree, gamma)), settings, "models", alone=few)
         values = np.concatenate(found)
         check_values(values, regression)
         deficient = int(np.sum(np.isinf(values)))
@@ -110,7 +112,8 @@ class GaussianEnumeration(Sampler):
         if deficient:
             notes.append(with_dependence(deficient, count))
         probability = normalise(values + log_prior)
-        sums, more = run_parts(averages_of(tree, gamma, probability), settings, "coefficients")
+        job = averages_of(tree, gamma, probability)
+        sums, more = run_parts(job, settings, "coefficients", alone=few)
         moments = averaged(regression, np.sum(sums, axis=0))
         inclusion = inclusion_of(probability, gamma)
 
