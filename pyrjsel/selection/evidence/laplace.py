@@ -18,6 +18,7 @@ from scipy.special import betaln, expit, fdtri, logit, ndtr
 from pyrjsel._errors import DataError
 from pyrjsel._once import alone, kept_property
 from pyrjsel._typing import ByteArray, FloatArray
+from pyrjsel.families import Family
 from pyrjsel.model_space import ModelSpace, Space, pack
 from pyrjsel.selection.evidence._conjugate import ConjugateEvidence
 from pyrjsel.selection.evidence._laplace import ModeFinder
@@ -25,7 +26,7 @@ from pyrjsel.selection.evidence.joint import JointFinder, log_student
 from pyrjsel.selection.evidence.joint_mixture import MixtureFinder
 from pyrjsel.selection.priors._score import GaussianScore
 from pyrjsel.selection.priors.base import CompiledPrior
-from pyrjsel.selection.regression._gram import FullGram
+from pyrjsel.selection.regression._gram import FullGram, Gram, SummedGram
 from pyrjsel.selection.regression.glm import Regression
 
 # Nodes of a table of quantiles. fdtri takes some microseconds per value, as long as a likelihood of 500 rows.
@@ -675,6 +676,8 @@ def resample(weights: FloatArray, size: int, rng: np.random.Generator) -> np.nda
 # Residual variance of log m - log m~ divided by the variance of the corrections, on the cohort and on
 # simulated data: 0.15**2 / 0.3**2. Corrections of rarely visited terms stay near 0.
 RIDGE = 0.25
+# Columns up to which surrogates store all products of columns; of more, chains visit few.
+STORED = 256
 # Largest number of models for learning corrections: the latest ones.
 MOST_LESSONS = 5000
 
@@ -714,13 +717,19 @@ class Surrogate:
         w = np.ones(regression.y.size) if regression.weights is None else regression.weights
         linear = self.at @ columns
         eta = regression.offset + linear
-        residual = family.working(regression.y, eta, w)[0]
-        information = family.information(columns, regression.y, eta, w)
+        residual, weight = family.working(regression.y, eta, w)
+        on_demand = len(columns) > STORED and type(family).information is Family.information
+        if on_demand:
+            rooted = columns * np.sqrt(weight)
+            diagonal, slope = np.einsum("ij,ij->i", rooted, rooted), rooted @ (self.at @ rooted)
+        else:
+            information = family.information(columns, regression.y, eta, w)
+            diagonal, slope = np.diag(information), information @ self.at
         if prior.mixture is not None:
-            prior = prior.given(self._log_g(prior, np.diag(information), regression.leading))
+            prior = prior.given(self._log_g(prior, diagonal, regression.leading))
         precision = np.ascontiguousarray(prior.precision)
-        gram = FullGram(np.ascontiguousarray(information + precision))
-        cross = columns @ residual + information @ self.at + prior.shift
+        gram: Gram = SummedGram(rooted, precision) if on_demand else FullGram(information + precision)
+        cross = columns @ residual + slope + prior.shift
         # For independent coefficients, log det of the precision is a sum.
         known = prior.log_weights is not None
         return [

@@ -31,3 +31,7 @@ cdef class ColumnGram(Gram):
     cdef KeptRows kept
 
     cdef void compute(self, int j, double* out) noexcept nogil
+
+cdef class SummedGram(ColumnGram):
+    cdef object more
+    cdef const double* added     # (size, size)

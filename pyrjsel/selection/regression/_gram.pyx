@@ -172,3 +172,41 @@ cdef class ColumnGram(Gram):
         for a, b in pairwise(start):
             parts.append((columns[a:b] @ columns[a:b].T + np.diag(extra[a:b])).ravel())
         return np.concatenate(parts)
+
+
+@cython.final
+cdef class SummedGram(ColumnGram):
+    """X'X + K for columns X, with all rows that were used.
+
+    Parameters
+    ----------
+    columns : float64 array (D, n)
+        The columns, one after the other.
+    added : float64 array (D, D)
+        The symmetric matrix K.
+    """
+
+    def __init__(self, const double[:, ::1] columns not None, const double[:, ::1] added not None):
+        cdef int size = columns.shape[0]
+        if added.shape[0] != size or added.shape[1] != size:
+            raise ValueError("added must have a row and a column for each of columns")
+        ColumnGram.__init__(self, columns, np.zeros(size), size)
+        self.more = added
+        self.added = &added[0, 0]
+
+    cdef void compute(self, int j, double* out) noexcept nogil:
+        cdef int l
+        ColumnGram.compute(self, j, out)
+        for l in range(self.size):
+            out[l] += self.added[<Py_ssize_t> j * self.size + l]
+
+    cdef double entry(self, int j, int l) noexcept nogil:
+        return ColumnGram.entry(self, j, l) + self.added[<Py_ssize_t> j * self.size + l]
+
+    def blocks(self, const int[::1] start not None):
+        """Return the diagonal blocks of groups of columns, concatenated row by row."""
+        columns, added = np.asarray(self.arrays[0]), np.asarray(self.more)
+        if np.all(np.diff(start) == 1):
+            return np.einsum("ij,ij->i", columns, columns) + np.diag(added)
+        parts = [(columns[a:b] @ columns[a:b].T + added[a:b, a:b]).ravel() for a, b in pairwise(start)]
+        return np.concatenate(parts)

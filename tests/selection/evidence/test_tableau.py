@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from pyrjsel.selection.evidence._tableau import Tableau
-from pyrjsel.selection.regression._gram import ColumnGram, FullGram
+from pyrjsel.selection.regression._gram import ColumnGram, FullGram, SummedGram
 
 START = np.array([0, 1, 3, 4, 7, 8], dtype=np.intc)
 
@@ -39,10 +39,18 @@ def check(tableau, a, c, atol=1e-10):
             np.testing.assert_allclose(block, residual[first:last, first:last], atol=atol)
 
 
-@pytest.mark.parametrize("capacity", [0, 1, 3, 8])
+def summed(columns, extra):
+    """The same matrix, with another part of it added."""
+    return SummedGram(columns[:, 9:].copy(), columns[:, :9] @ columns[:, :9].T + np.diag(extra))
+
+
+@pytest.mark.parametrize("capacity", [0, 1, 3, 8, "summed"])
 def test_sweeps_in_any_order(capacity):
     columns, extra, a, c = problem()
-    gram = ColumnGram(columns, extra, capacity) if capacity else FullGram(a)
+    if capacity == "summed":
+        gram = summed(columns, extra)
+    else:
+        gram = ColumnGram(columns, extra, capacity) if capacity else FullGram(a)
     tableau = Tableau(gram, c, START)
     rng = np.random.default_rng(2)
     inside = set()
@@ -63,6 +71,16 @@ def test_rows_of_a_small_cache(capacity):
     columns, extra, a, _ = problem()
     which = np.random.default_rng(3).integers(0, 8, 60).tolist()
     np.testing.assert_allclose(ColumnGram(columns, extra, capacity).rows(which), a[which], rtol=1e-12)
+
+
+def test_blocks_of_a_sum():
+    columns, extra, a, _ = problem()
+    gram = summed(columns, extra)
+    for start in (START, np.arange(9, dtype=np.intc)):
+        want = np.concatenate([a[i:j, i:j].ravel() for i, j in pairwise(start)])
+        np.testing.assert_allclose(gram.blocks(start), want, rtol=1e-12)
+    with pytest.raises(ValueError, match="added"):
+        SummedGram(columns, np.eye(7))
 
 
 def test_columns_that_others_span_are_not_swept_in():

@@ -13,6 +13,7 @@ from turns import every
 import pyrjsel as rj
 from pyrjsel._errors import ParameterError
 from pyrjsel.model_space import Bernoulli
+from pyrjsel.selection.evidence import laplace
 from pyrjsel.selection.evidence.laplace import Surrogate
 from pyrjsel.selection.priors.coefficients import GPrior, Normal
 from pyrjsel.selection.samplers.base import Job
@@ -46,6 +47,19 @@ def bad_surrogate(case):
     """Far from the posterior, so that the acceptance probability has something to mend."""
     at = np.full(case.regression.n_columns, 0.2)
     return Surrogate(at, 0.4 * (-1.0) ** np.arange(case.space.n_terms))
+
+
+@pytest.mark.parametrize("name", [name for name in CASES if name != "no term"])
+def test_products_on_demand_are_those_stored(kit, monkeypatch, name):
+    """The surrogate of every model, whichever way its products of columns come; to rounding."""
+    names, made = CASES[name]
+    case = kit.case(names, seed=3, signal=0.5, **made)
+    (stored,) = bad_surrogate(case).evidences(case.regression, 1)
+    monkeypatch.setattr(laplace, "STORED", 0)
+    (demanded,) = bad_surrogate(case).evidences(case.regression, 1)
+    for inside in product((0, 1), repeat=case.space.n_terms):
+        gamma = np.array(inside, dtype=np.uint8)
+        np.testing.assert_allclose(demanded.changes_at(gamma), stored.changes_at(gamma), rtol=0, atol=1e-8)
 
 
 @pytest.mark.parametrize("name", CASES)
