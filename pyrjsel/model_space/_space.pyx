@@ -295,6 +295,8 @@ cdef inline bint _in_budget(const space_t* s, const model_t* m, int j) noexcept 
     """Whether the items that j would add are within the budget."""
     cdef int e
     cdef double cost = m.cost
+    if s.budget == INFINITY:
+        return True
     for e in range(s.item_start[j], s.item_start[j + 1]):
         if m.item_use[s.item[e]] == 0:
             cost += s.item_cost[s.item[e]]

@@ -36,7 +36,10 @@ cdef class Trades:
     cdef unsigned char* gone    # (J) terms that have left, which do not enter again on this path
     cdef double* score          # (2 * MOST + 1, J) log mass changes by flips, along the path
     cdef double* weight         # (J) probabilities of the next unit
-    cdef double* scratch        # (J)
+    cdef double* scratch        # (J), as the next two
+    cdef double* root
+    cdef int* able              # (J) terms that may enter alone
+    cdef bint bounded           # whether there is a budget or a largest size
 
     # Use: begin; fill row() and draw until nothing is drawn, moving the evidence by flip[step[i] : step[i +
     # 1]] after each draw; then compute the log probabilities of both directions, or undo.

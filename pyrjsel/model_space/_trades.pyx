@@ -99,9 +99,10 @@ cdef class Trades:
             np.zeros(max(1, min(self.n_terms, 2 * MOST * longest)), dtype=np.intc),
             np.zeros(max(1, self.n_terms), dtype=np.intc),
             np.zeros(max(1, space.c.n_items), dtype=np.intc),
+            np.zeros(max(1, self.n_terms), dtype=np.intc),
         ]
         gone = np.zeros(max(1, self.n_terms), dtype=np.uint8)
-        reals = np.zeros((steps + 2, max(1, self.n_terms)))
+        reals = np.zeros((steps + 3, max(1, self.n_terms)))
         self.arrays = [*ints, gone, reals]
         cdef int[::1] above_start = ints[0]
         cdef int[::1] above_terms = ints[1]
@@ -109,12 +110,16 @@ cdef class Trades:
         cdef int[::1] flip = ints[3]
         cdef int[::1] chain = ints[4]
         cdef int[::1] paid = ints[5]
+        cdef int[::1] able = ints[6]
         cdef unsigned char[::1] gone_view = gone
         cdef double[:, ::1] reals_view = reals
         self.above_start, self.above = &above_start[0], &above_terms[0]
         self.step, self.flip, self.chain, self.paid = &step[0], &flip[0], &chain[0], &paid[0]
         self.gone = &gone_view[0]
-        self.weight, self.scratch, self.score = &reals_view[0, 0], &reals_view[1, 0], &reals_view[2, 0]
+        self.able = &able[0]
+        self.weight, self.scratch, self.root = &reals_view[0, 0], &reals_view[1, 0], &reals_view[2, 0]
+        self.score = &reals_view[3, 0]
+        self.bounded = space.c.max_size < self.n_terms or space.c.budget < INFINITY
 
     # ------------------------------------------------------------------ terms that may leave or enter
 
@@ -146,6 +151,11 @@ cdef class Trades:
         """
         cdef int e, f, term, size = m.size + 1
         cdef double cost = m.cost
+        if not self.bounded:
+            for e in range(self.above_start[j], self.above_start[j + 1]):
+                if self.gone[self.above[e]]:
+                    return False
+            return True
         self.pricing += 1
         if self.space.c.heredity != HEREDITY_STRONG:
             size += 1
@@ -186,28 +196,28 @@ cdef class Trades:
 
         The returned probability is that of a further unit after the first.
         """
-        cdef int j, n_blind = 0
+        cdef int i, j, n_alone = 0, n_blind = 0
         cdef double top = -INFINITY, total = 0.0, squares = 0.0, alone
         for j in range(self.n_terms):
-            if not m.gamma[j] and not self.gone[j] and score[j] > top:
-                top = score[j]
-        for j in range(self.n_terms):
-            self.scratch[j] = DEEPEST
-            if not m.gamma[j] and not self.gone[j] and 0.5 * (score[j] - top) > DEEPEST:
-                self.scratch[j] = 0.5 * (score[j] - top)
-        exp_minus(self.n_terms, self.scratch, self.weight)
-        for j in range(self.n_terms):
-            if self.scratch[j] <= DEEPEST:
-                self.weight[j] = 0.0
-            total += self.weight[j]
-            squares += self.weight[j] * self.weight[j]
-        if self.space.c.heredity != HEREDITY_NONE:
-            for j in range(self.n_terms):
-                if (self.space.c.free_term[j] and score[j] == -INFINITY
-                        and not m.gamma[j] and not self.gone[j]
-                        and not parents_in(&self.space.c, m.gamma, j) and self.affordable(m, j)):
-                    self.weight[j] = -1.0
-                    n_blind += 1
+            self.weight[j] = 0.0
+            if m.gamma[j] or self.gone[j]:
+                continue
+            if score[j] > -INFINITY:
+                self.able[n_alone] = j
+                n_alone += 1
+                top = fmax(top, score[j])
+            elif (self.space.c.heredity != HEREDITY_NONE and self.space.c.free_term[j]
+                    and not parents_in(&self.space.c, m.gamma, j) and self.affordable(m, j)):
+                self.weight[j] = -1.0
+                n_blind += 1
+        for i in range(n_alone):
+            self.scratch[i] = fmax(0.5 * (score[self.able[i]] - top), DEEPEST)
+        exp_minus(n_alone, self.scratch, self.root)
+        for i in range(n_alone):
+            if self.scratch[i] > DEEPEST:
+                self.weight[self.able[i]] = self.root[i]
+                total += self.root[i]
+                squares += self.root[i] * self.root[i]
         if n_blind == 0 and top == -INFINITY:
             return 0.0
         alone = 0.0 if top == -INFINITY else 1.0 if n_blind == 0 else 1.0 - BLIND

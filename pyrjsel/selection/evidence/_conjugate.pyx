@@ -5,13 +5,14 @@ about 2 k D multiplications, and the changes by all J terms one or two logarithm
 """
 
 from libc.limits cimport INT_MAX
-from libc.math cimport INFINITY, NAN
+from libc.math cimport INFINITY, NAN, log
+from libc.string cimport memcpy
 
 import numpy as np
 
 from pyrjsel._errors import DataError
 from pyrjsel.selection.regression._gram cimport Gram
-from pyrjsel.selection.evidence._tableau cimport gain_t
+from pyrjsel.selection.evidence._tableau cimport gain_t, sweep_part
 
 cdef extern from "entering.h" nogil:
     void entering_fits(Py_ssize_t n, const double* left, const double* own, const double* whole, double limit,
@@ -28,6 +29,9 @@ cdef double DOUBT = 1e4
 cdef double NEAR = 100.0
 # A column of which the others leave less than this proportion is due to rounding.
 cdef double ROUNDING = 1e-12
+
+cdef enum:
+    MOST_PART = 16              # columns of terms whose patterns are computed together
 
 cdef enum:                      # arrays over the terms of a single column, see entering.h
     LEFT = 0
@@ -327,7 +331,79 @@ cdef class ConjugateEvidence(Evidence):
             return 1
         return 0
 
+    cdef int patterns(self, const int* terms, int n, const unsigned char* wanted, double* values) noexcept nogil:
+        """From sweeps of the columns of these terms alone; see `Evidence`.
+
+        Not if there are many columns, or if rounding or the rank rule may matter.
+        """
+        cdef int columns[MOST_PART]
+        cdef int owner[MOST_PART]
+        cdef double whole[MOST_PART * (MOST_PART + 1)]
+        cdef double m[MOST_PART * (MOST_PART + 1)]
+        cdef int d = 0, i, k, pattern, before = 0, group, size, inside
+        cdef double share, precision, penalty, log_det, fit, own
+        cdef double worry = NEAR * self.rank_tol if self.rank_tol > 0.0 else NEAR * ROUNDING
+        cdef gain_t gained
+        if self.prior is not None:
+            return 1
+        for i in range(n):
+            group = self.n_base + terms[i]
+            before |= self.gamma[terms[i]] << i
+            for k in range(self.tableau.start[group], self.tableau.start[group + 1]):
+                if d == MOST_PART:
+                    return 1
+                columns[d], owner[d] = k, i
+                d += 1
+        self.tableau.part(columns, d, whole)
+        for pattern in range(1 << n):
+            values[pattern] = self.value if pattern == before else -INFINITY
+            if pattern == before or not wanted[pattern]:
+                continue
+            memcpy(m, whole, d * (d + 1) * sizeof(double))
+            size, inside, share = self.d, self.inside, self.least if self.rank_tol > 0.0 else 1.0
+            precision, penalty = self.log_precision, self.penalty
+            log_det, fit = self.tableau.log_det, self.tableau.fit
+            # Columns leave before others enter.
+            for k in range(d):
+                if before >> owner[k] & 1 and not pattern >> owner[k] & 1:
+                    gained = sweep_part(m, d, k)
+                    log_det += log(gained.log_det)
+                    fit -= gained.fit
+                    size -= 1
+            for k in range(d):
+                if pattern >> owner[k] & 1 and not before >> owner[k] & 1:
+                    gained = sweep_part(m, d, k)
+                    group = self.tableau.group[columns[k]]
+                    own = self.tableau.blocks0[self.tableau.block[group] + (columns[k] - self.tableau.start[group])
+                                               * (self.tableau.start[group + 1] - self.tableau.start[group] + 1)]
+                    # A lower bound of the proportion that is left of any column.
+                    share *= gained.log_det / own
+                    if not share > worry:
+                        return 1
+                    log_det += log(gained.log_det)
+                    fit += gained.fit
+                    size += 1
+            for i in range(n):
+                if (pattern ^ before) >> i & 1:
+                    group = self.n_base + terms[i]
+                    inside += 1 if pattern >> i & 1 else -1
+                    precision += self.log_weights[group] if pattern >> i & 1 else -self.log_weights[group]
+                    penalty += self.penalties[group] if pattern >> i & 1 else -self.penalties[group]
+            if size <= self.most:
+                values[pattern] = self.worth(inside, size, precision, log_det, fit - penalty)
+        return 0
+
     # ------------------------------------------------------------------ Python interface
+
+    def patterns_of(self, const int[::1] terms not None):
+        """Return the values (2^n,) of the models by the terms (n,) that are in; None if that takes flips."""
+        cdef int n = terms.shape[0]
+        if not 1 <= n <= 7:
+            raise ValueError("one to seven terms")
+        cdef unsigned char[::1] wanted = np.ones(1 << n, dtype=np.uint8)
+        out = np.empty(1 << n)
+        cdef double[::1] view = out
+        return out if self.patterns(&terms[0], n, &wanted[0], &view[0]) == 0 else None
 
     def values(self, const unsigned char[:, ::1] models not None):
         """Return log marginal likelihoods (m,) of models (m, J), from scratch; -inf without a prior."""

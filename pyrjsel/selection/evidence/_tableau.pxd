@@ -37,3 +37,6 @@ cdef class Tableau:
     cdef double least_share(self) noexcept nogil
     cdef double share_with(self, int group, double least, double worry) noexcept nogil
     cdef int gather(self, int group) noexcept nogil
+    cdef void part(self, const int* columns, int d, double* out) noexcept nogil
+
+cdef gain_t sweep_part(double* m, int d, int k) noexcept nogil

@@ -23,6 +23,30 @@ from pyrjsel._core._linalg cimport cholesky, solve_lower
 from pyrjsel._core._vecmath cimport axpy
 
 
+cdef gain_t sweep_part(double* m, int d, int k) noexcept nogil:
+    """Sweep column k of a part of a tableau (d, d + 1) in or out; return its pivot, and s^2 / pivot.
+
+    A column that enters adds them, the first as a logarithm, to log det and fit; one that leaves adds the log
+    of the pivot to the former, and subtracts the latter.
+    """
+    cdef gain_t out
+    cdef int width = d + 1, a, b
+    cdef double* own = m + k * width
+    cdef double pivot = own[k], factor
+    out.log_det = pivot
+    out.fit = own[d] * own[d] / pivot
+    own[k] = 1.0
+    for b in range(width):
+        own[b] /= pivot
+    for a in range(d):
+        if a != k:
+            factor = m[a * width + k]
+            m[a * width + k] = 0.0
+            for b in range(width):
+                m[a * width + b] -= factor * own[b]
+    return out
+
+
 @cython.final
 cdef class Tableau:
     """A matrix A and a vector c, swept on a set of columns.
@@ -245,6 +269,30 @@ cdef class Tableau:
         if inside:
             out.fit = -out.fit
         return out
+
+    cdef void part(self, const int* columns, int d, double* out) noexcept nogil:
+        """Copy the swept matrix of d columns, and behind each row its b or s, into `out` (d, d + 1).
+
+        V, T, -T' and Q, on which :func:`sweep_part` works.
+        """
+        cdef int a, b, i
+        cdef double* row
+        cdef const double* products
+        for a in range(d):
+            row = out + a * (d + 1)
+            row[d] = self.s[columns[a]]
+            if self.place[columns[a]] >= 0:
+                for b in range(d):
+                    row[b] = self.rows[self.place[columns[a]]][columns[b]]
+                continue
+            products = self.gram.row(columns[a])
+            for b in range(d):
+                if self.place[columns[b]] >= 0:
+                    row[b] = -self.rows[self.place[columns[b]]][columns[a]]
+                    continue
+                row[b] = products[columns[b]]
+                for i in range(self.n_active):
+                    row[b] -= products[self.active[i]] * self.rows[i][columns[b]]
 
     cdef double least_share(self) noexcept nogil:
         """Smallest proportion of the diagonal entry of an active column that the others leave."""

@@ -14,7 +14,7 @@ from pyrjsel._errors import DataError, NotAvailableError
 from pyrjsel._once import kept_property
 from pyrjsel._typing import FloatArray
 from pyrjsel._validate import bad_value, counted
-from pyrjsel.design import NARROW, WideMatrix
+from pyrjsel.design import WideMatrix
 from pyrjsel.distributions import InverseGamma
 from pyrjsel.families import Gaussian
 from pyrjsel.selection.priors.base import CoefficientPrior
@@ -71,10 +71,9 @@ class Spectrum:
         return cls(columns, values**2, right.T @ image, rest)
 
 
-# Name of the model, for messages.
-# Cross-products of up to this many columns are computed at once; those of more only if there are as many
-# rows, since they would otherwise be larger than the data.
-SMALL_GRAM = NARROW
+# Cross-products of up to this many columns are computed at once, and take 32 MB at most; those of more only if
+# there are as many rows, since they would otherwise be larger than the data.
+SMALL_GRAM = 2048
 # Sums of squares below this proportion of their value before a subtraction are due to rounding.
 ROUNDING = 1e-12
 # Directions of standardised columns with less than this proportion of the largest one are due to rounding.

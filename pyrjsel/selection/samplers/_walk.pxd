@@ -40,6 +40,8 @@ cdef class Walk:
     cdef double* scratch        # (J)
     cdef double* kept           # (J)
     cdef double* mass           # (PATTERNS)
+    cdef double* prior          # (PATTERNS) log prior of a pattern of a block
+    cdef unsigned char* possible  # (PATTERNS) whether its model is feasible
 
     cdef void weigh(self, int a) noexcept nogil
     cdef void look(self, int a) noexcept nogil
@@ -50,7 +52,7 @@ cdef class Walk:
     cdef void flip(self, int a, double u) noexcept nogil
     cdef int draw_slot(self, int a, bitgen_t* rng) noexcept nogil
     cdef void slot(self, int a, bitgen_t* rng) noexcept nogil
-    cdef bint weigh_pattern(self, int a, const int* terms, int n, int pattern, int* at) noexcept nogil
+    cdef bint move_evidence(self, int a, const int* terms, int n, int pattern, int* at) noexcept nogil
     cdef int lay(self, int a, const int* terms, int n, int pattern) noexcept nogil
     cdef void family(self, int a, bitgen_t* rng) noexcept nogil
     cdef int follow(self, int a, int done) noexcept nogil

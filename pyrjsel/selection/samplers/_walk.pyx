@@ -134,8 +134,8 @@ cdef class Walk:
         uses = np.zeros((self.n_replicas, max(1, space.c.n_items)), dtype=np.intc)
         family_start = np.cumsum([0, *map(len, families)]).astype(np.intc)
         family_term = np.concatenate([*families, [0]]).astype(np.intc)
-        mass = np.zeros(PATTERNS)
-        self.arrays = [pointers, structs, place, reals, terms, uses, family_start, family_term, mass]
+        mass, possible = np.zeros((2, PATTERNS)), np.zeros(PATTERNS, dtype=np.uint8)
+        self.arrays = [pointers, structs, place, reals, terms, uses, family_start, family_term, mass, possible]
         cdef size_t[::1] pointers_view = pointers
         cdef unsigned char[::1] structs_view = structs
         cdef int[::1] place_view = place
@@ -144,14 +144,15 @@ cdef class Walk:
         cdef int[:, ::1] uses_view = uses
         cdef int[::1] start_view = family_start
         cdef int[::1] term_view = family_term
-        cdef double[::1] mass_view = mass
+        cdef double[:, ::1] mass_view = mass
+        cdef unsigned char[::1] possible_view = possible
         self.evidence = <void**> &pointers_view[0]
         self.replicas = <replica_t*> &structs_view[0]
         self.place = &place_view[0]
         self.inclusion, self.exclusion = &reals_view[0, 0], &reals_view[1, 0]
         self.scratch, self.kept = &reals_view[2, 0], &reals_view[3, 0]
         self.family_start, self.family_term = &start_view[0], &term_view[0]
-        self.mass = &mass_view[0]
+        self.mass, self.prior, self.possible = &mass_view[0, 0], &mass_view[1, 0], &possible_view[0]
         for k in range(self.n_replicas):
             evidence = self.evidences[k]
             if evidence.n_terms != self.n_terms:
@@ -284,16 +285,13 @@ cdef class Walk:
                 model_flip(&self.space.c, &r.m, terms[i])
         return before
 
-    cdef bint weigh_pattern(self, int a, const int* terms, int n, int pattern, int* at) noexcept nogil:
-        """Whether the model that has been set exists; the evidence moves to it as far as possible.
+    cdef bint move_evidence(self, int a, const int* terms, int n, int pattern, int* at) noexcept nogil:
+        """Whether the evidence has a model with these terms of a block; it moves there as far as possible.
 
         `at` is the pattern of the evidence, before and after. Terms leave before others enter: models on the
         way are submodels of one of the two, which have coefficient priors if these have.
         """
         cdef int i
-        for i in range(n):
-            if not model_feasible_at(&self.space.c, &self.replicas[a].m, terms[i]):
-                return False
         for i in range(n - 1, -1, -1):
             if at[0] >> i & 1 and not pattern >> i & 1:
                 if (<Evidence> self.evidence[a]).flip(terms[i]) != 0:
@@ -312,31 +310,43 @@ cdef class Walk:
         cdef int f = <int> (random_standard_uniform(rng) * self.n_families)
         cdef const int* terms = self.family_term + self.family_start[f]
         cdef int n = self.family_start[f + 1] - self.family_start[f]
-        cdef int pattern, before, at, chosen, counted = a == self.place[0]
+        cdef int pattern, before, at, chosen, i, counted = a == self.place[0]
         cdef double top = -INFINITY, total = 0.0
+        cdef bint flipped
         self.moves[0, FAMILY] += counted
-        memcpy(self.kept, r.change, self.n_terms * sizeof(double))
         before = at = self.lay(a, terms, n, 0)
         for pattern in range(1 << n):
-            self.mass[pattern] = -INFINITY
             self.lay(a, terms, n, pattern)
-            if self.weigh_pattern(a, terms, n, pattern, &at):
-                self.measure(a)
-                self.mass[pattern] = r.power * r.log_mass
+            self.possible[pattern] = True
+            for i in range(n):
+                if not model_feasible_at(&self.space.c, &r.m, terms[i]):
+                    self.possible[pattern] = False
+            self.prior[pattern] = model_log_prior(&self.space.c, &r.m)
+        flipped = (<Evidence> self.evidence[a]).patterns(terms, n, self.possible, self.mass) != 0
+        if flipped:
+            memcpy(self.kept, r.change, self.n_terms * sizeof(double))
+        for pattern in range(1 << n):
+            if flipped:
+                self.mass[pattern] = -INFINITY
+                if self.possible[pattern] and self.move_evidence(a, terms, n, pattern, &at):
+                    self.mass[pattern] = (<Evidence> self.evidence[a]).value
+            if self.mass[pattern] > -INFINITY:
+                self.mass[pattern] = r.power * (self.mass[pattern] + self.prior[pattern])
                 top = max(top, self.mass[pattern])
         for pattern in range(1 << n):
             self.mass[pattern] = exp(self.mass[pattern] - top) if self.mass[pattern] > top + DEEPEST else 0.0
             total += self.mass[pattern]
         chosen = pointed_at(self.mass, 1 << n, random_standard_uniform(rng) * total)
         self.lay(a, terms, n, max(chosen, 0))
-        if chosen < 0 or not self.weigh_pattern(a, terms, n, chosen, &at):
+        if chosen < 0 or not self.move_evidence(a, terms, n, chosen, &at):
             # By rounding, a model at the limit of the rank rule.
             chosen = before
             self.lay(a, terms, n, before)
             (<Evidence> self.evidence[a]).load(r.m.gamma)
         if chosen == before:
-            memcpy(r.change, self.kept, self.n_terms * sizeof(double))
-            self.measure(a)
+            if flipped:
+                memcpy(r.change, self.kept, self.n_terms * sizeof(double))
+                self.measure(a)
             return
         self.moves[1, FAMILY] += counted
         self.settle(a)
