@@ -71,8 +71,8 @@ class Spectrum:
         return cls(columns, values**2, right.T @ image, rest)
 
 
-# Cross-products of up to this many columns are computed at once, and take 32 MB at most; those of more only if
-# there are as many rows, since they would otherwise be larger than the data.
+# Cross-products of up to this many columns are computed at once, and take 32 MB at most; those of more only
+# if there are as many rows, since they would otherwise be larger than the data.
 SMALL_GRAM = 2048
 # Sums of squares below this proportion of their value before a subtraction are due to rounding.
 ROUNDING = 1e-12

@@ -67,6 +67,39 @@ def test_values_changes_and_walks(linear_kit, closed_prior, sigma, dependent):
     check_walk(evidence, case, values, 1)
 
 
+@pytest.mark.parametrize("dependent", [False, True])
+def test_values_of_all_patterns_of_some_terms(linear_kit, closed_prior, dependent):
+    case = linear_kit.case(SIZES, closed_prior, weighted=True, dependent=dependent)
+    values, evidence = truth(case), evidence_of(case.regression)
+    rng, known = np.random.default_rng(7), 0
+    for gamma in case.models:
+        if values[bytes(gamma)] == -np.inf:
+            continue
+        evidence.values(gamma[None])
+        terms = rng.permutation(gamma.size)[: int(rng.integers(1, gamma.size + 1))].astype(np.intc)
+        found = evidence.patterns_of(terms)
+        others = np.repeat(gamma[None], 1 << terms.size, axis=0)
+        others[:, terms] = np.arange(1 << terms.size)[:, None] >> np.arange(terms.size) & 1
+        want = [values[bytes(other)] for other in others]
+        if found is None:  # left to flips, by which doubtful models are decided
+            assert case.regression.prior.rank_tol > 0
+            assert min(want) == -np.inf
+            continue
+        known += 1
+        np.testing.assert_allclose(found, want, rtol=0, atol=1e-9)
+        end, value = evidence.model()  # where it was
+        np.testing.assert_array_equal(end, gamma)
+        assert value == pytest.approx(values[bytes(gamma)], abs=1e-9)
+    assert known > (0 if dependent else len(case.models) - 1)
+
+
+def test_patterns_of_many_columns_are_left_to_flips(linear_kit):
+    evidence = evidence_of(linear_kit.case((9, 8, 1), GPrior("n"), n=60).regression)
+    evidence.values(np.zeros((1, 3), dtype=np.uint8))
+    assert evidence.patterns_of(np.array([0, 1], dtype=np.intc)) is None
+    assert evidence.patterns_of(np.array([0, 2], dtype=np.intc)) is not None
+
+
 @pytest.mark.parametrize("prior", [EmpiricalBayes(), HyperG(3), ZellnerSiow()], ids=repr)
 def test_changes_of_columns_that_explain_from_nothing_to_nearly_all(prior):
     """R^2 from 0 to 1 - 1e-6 side by side: a mixture's interpolants are on many panels, g at its bounds."""
