@@ -331,7 +331,8 @@ cdef class ConjugateEvidence(Evidence):
             return 1
         return 0
 
-    cdef int patterns(self, const int* terms, int n, const unsigned char* wanted, double* values) noexcept nogil:
+    cdef int patterns(self, const int* terms, int n, const unsigned char* wanted,
+                      double* values) noexcept nogil:
         """From sweeps of the columns of these terms alone; see `Evidence`.
 
         Not if there are many columns, or if rounding or the rank rule may matter.
@@ -340,7 +341,7 @@ cdef class ConjugateEvidence(Evidence):
         cdef int owner[MOST_PART]
         cdef double whole[MOST_PART * (MOST_PART + 1)]
         cdef double m[MOST_PART * (MOST_PART + 1)]
-        cdef int d = 0, i, k, pattern, before = 0, group, size, inside
+        cdef int d = 0, i, k, pattern, before = 0, group, first, width, size, inside
         cdef double share, precision, penalty, log_det, fit, own
         cdef double worry = NEAR * self.rank_tol if self.rank_tol > 0.0 else NEAR * ROUNDING
         cdef gain_t gained
@@ -374,8 +375,9 @@ cdef class ConjugateEvidence(Evidence):
                 if pattern >> owner[k] & 1 and not before >> owner[k] & 1:
                     gained = sweep_part(m, d, k)
                     group = self.tableau.group[columns[k]]
-                    own = self.tableau.blocks0[self.tableau.block[group] + (columns[k] - self.tableau.start[group])
-                                               * (self.tableau.start[group + 1] - self.tableau.start[group] + 1)]
+                    first = self.tableau.start[group]
+                    width = self.tableau.start[group + 1] - first
+                    own = self.tableau.blocks0[self.tableau.block[group] + (columns[k] - first) * (width + 1)]
                     # A lower bound of the proportion that is left of any column.
                     share *= gained.log_det / own
                     if not share > worry:

@@ -20,7 +20,8 @@ cdef class Evidence:
     cdef int flip(self, int j) noexcept nogil:
         return 1
 
-    cdef int patterns(self, const int* terms, int n, const unsigned char* wanted, double* values) noexcept nogil:
+    cdef int patterns(self, const int* terms, int n, const unsigned char* wanted,
+                      double* values) noexcept nogil:
         return 1
 
     def check_memory(self):

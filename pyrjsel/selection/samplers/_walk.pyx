@@ -135,7 +135,9 @@ cdef class Walk:
         family_start = np.cumsum([0, *map(len, families)]).astype(np.intc)
         family_term = np.concatenate([*families, [0]]).astype(np.intc)
         mass, possible = np.zeros((2, PATTERNS)), np.zeros(PATTERNS, dtype=np.uint8)
-        self.arrays = [pointers, structs, place, reals, terms, uses, family_start, family_term, mass, possible]
+        self.arrays = [
+            pointers, structs, place, reals, terms, uses, family_start, family_term, mass, possible,
+        ]
         cdef size_t[::1] pointers_view = pointers
         cdef unsigned char[::1] structs_view = structs
         cdef int[::1] place_view = place
