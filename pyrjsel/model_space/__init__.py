@@ -1,12 +1,12 @@
 """Model spaces: packed models, priors over models, costs, budget, heredity, the table of visited models."""
 
-from pyrjsel.model_space._space import Space
+from pyrjsel.model_space._space import Space, walk
 from pyrjsel.model_space.bits import PackedModels, pack, unpack
 from pyrjsel.model_space.context import PriorContext, TermLike
 from pyrjsel.model_space.cost_adjusted import CostAdjusted
 from pyrjsel.model_space.costs import BUDGET_TOLERANCE, named_costs
 from pyrjsel.model_space.counting import PriorInclusion, count_models, prior_inclusion, prior_inclusion_of
-from pyrjsel.model_space.enumeration import count_dfs, enumerate_models
+from pyrjsel.model_space.enumeration import count_dfs, enumerate_models, free_order
 from pyrjsel.model_space.existing import Existence
 from pyrjsel.model_space.facts import OverSpace, space_facts
 from pyrjsel.model_space.families import families, family_rates
@@ -58,6 +58,7 @@ __all__ = [
     "enumerate_models",
     "families",
     "family_rates",
+    "free_order",
     "merge_visits",
     "named_costs",
     "pack",
@@ -68,4 +69,5 @@ __all__ = [
     "sizes_of",
     "space_facts",
     "unpack",
+    "walk",
 ]

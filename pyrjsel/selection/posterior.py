@@ -345,6 +345,8 @@ class Posterior:
     notes : list of str
     excluded : ndarray (J,), optional
         Probabilities of exclusion, if more accurate than sums over models without a term.
+    outside : float
+        After enumeration, the probability of models that are not listed.
     ends : Ends, optional
         Final states of chains.
     asked : int, optional
@@ -378,6 +380,7 @@ class Posterior:
     pairs: int
     notes: list[str] = field(default_factory=list)
     excluded: FloatArray | None = None
+    outside: float = 0.0
     ends: Ends | None = None
     asked: int | None = None
     audit: Audit | None = None

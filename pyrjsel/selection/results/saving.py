@@ -109,6 +109,7 @@ def _posterior(posterior: Posterior) -> Plain:
         **{name: getattr(posterior, name) for name in kept},
         **({"gamma": posterior.gamma} if few else {"words": posterior.packed.words}),
         **{name: getattr(posterior, name) for name in ("sampler", "estimator", "entropy", "pairs")},
+        **({"outside": posterior.outside} if posterior.outside else {}),
         "notes": list(posterior.notes),
         "moments": np.stack([getattr(posterior.moments, name) for name in MOMENTS]),
         "diagnostics": frame_to_plain(posterior.diagnostics),

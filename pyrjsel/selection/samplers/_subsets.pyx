@@ -423,3 +423,15 @@ cdef class Subsets:
         """Raise MemoryError if a pass ran out of memory, which invalidates its results."""
         if self.failed:
             raise MemoryError("no memory for the levels of a tree of models")
+
+
+def add_up(const uint64_t[:, ::1] models not None, const double[::1] mass not None, double[:, ::1] sums not None):
+    """Add the mass (m,) of packed models (m, words) to that without and with each term, `sums` (2, J)."""
+    cdef Py_ssize_t m = models.shape[0], terms = sums.shape[1], row, j
+    if sums.shape[0] != 2 or mass.shape[0] != m or models.shape[1] * 64 < terms:
+        raise ValueError("models, mass and sums do not fit together")
+    with nogil:
+        for row in range(m):
+            if mass[row] > 0.0:
+                for j in range(terms):
+                    sums[(models[row, j >> 6] >> (j & 63)) & 1, j] += mass[row]

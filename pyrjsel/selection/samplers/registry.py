@@ -69,7 +69,7 @@ def automatic(regression: Any, space: ModelSpace, options: Collection[str]) -> t
         return "chunks", {}
     if getattr(regression, "wide", False):
         return "collapsed", {}
-    if count_dfs(space, MOST_MODELS)[1]:
+    if count_dfs(space, MOST_MODELS)[1] or (is_gaussian(regression) and "max_models" in options):
         return "enumerate", {}
     if not is_gaussian(regression):
         return sampler_of(regression, space, options)

@@ -6,8 +6,8 @@ from typing import Self
 
 import numpy as np
 
-from pyrjsel._typing import BoolArray, ByteArray, FloatArray, WordArray
-from pyrjsel.model_space import ModelSpace, PackedModels, pack
+from pyrjsel._typing import BoolArray, ByteArray, FloatArray, IntArray, WordArray
+from pyrjsel.model_space import ModelSpace, PackedModels, pack, unpack
 from pyrjsel.selection.evidence._student import StudentCdf
 from pyrjsel.selection.evidence.gaussian import SingleModels, score_of
 from pyrjsel.selection.evidence.spike_slab import SpikeModels, single_models
@@ -43,6 +43,8 @@ class Tree:
         Start of each term among them.
     most : int
         Largest number of columns of a model.
+    order : ndarray (J,) or None
+        The terms in the order of the tree; None if that is theirs.
     """
 
     regression: GaussianRegression
@@ -50,9 +52,12 @@ class Tree:
     columns: np.ndarray
     start: np.ndarray
     most: int
+    order: IntArray | None
 
     @classmethod
-    def of(cls, regression: GaussianRegression, space: ModelSpace, gamma: ByteArray) -> "Tree":
+    def of(
+        cls, regression: GaussianRegression, space: ModelSpace, gamma: ByteArray, most: int | None = None
+    ) -> "Tree":
         """Order the terms as in the enumeration of `space` that gave `gamma` (m, J)."""
         always = np.flatnonzero(space.free == 0)
         order = np.concatenate([always, space.order[space.free[space.order] == 1]]).astype(np.intp)
@@ -64,8 +69,13 @@ class Tree:
             pack(gamma if same else gamma[:, order]),
             np.concatenate([*blocks, np.empty(0, dtype=np.intp)]).astype(np.intp),
             np.concatenate([[0], np.cumsum(sizes)]).astype(np.intc),
-            regression.largest_model(gamma) - 1,
+            regression.largest_model(gamma) - 1 if most is None else most,
+            None if same else order,
         )
+
+    def ordered(self, words: WordArray, n_terms: int) -> WordArray:
+        """Return packed models with terms in the order of the tree."""
+        return words if self.order is None else pack(unpack(words, n_terms)[:, self.order])
 
     def subsets(self) -> Subsets:
         """Return the compiled passes, which are not thread-safe."""
