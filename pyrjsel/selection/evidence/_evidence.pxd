@@ -14,7 +14,8 @@ cdef class Evidence:
     cdef double change(self, int j) noexcept nogil
     # Non-zero, without a change, if the model has no prior.
     cdef int flip(self, int j) noexcept nogil
-    # Where wanted[pattern], values[pattern] := value of the model whose terms[i] is in if bit i of the pattern
-    # is set, and which is otherwise the current one; -inf without a prior. Non-zero if that takes flips.
+    # Where wanted[pattern], values[pattern] := value of the model whose terms[i] is in if bit i of the
+    # pattern is set, and which is otherwise the current one; -inf without a prior. Non-zero if that takes
+    # flips.
     cdef int patterns(self, const int* terms, int n, const unsigned char* wanted,
                       double* values) noexcept nogil

@@ -425,7 +425,8 @@ cdef class Subsets:
             raise MemoryError("no memory for the levels of a tree of models")
 
 
-def add_up(const uint64_t[:, ::1] models not None, const double[::1] mass not None, double[:, ::1] sums not None):
+def add_up(const uint64_t[:, ::1] models not None, const double[::1] mass not None,
+           double[:, ::1] sums not None):
     """Add the mass (m,) of packed models (m, words) to that without and with each term, `sums` (2, J)."""
     cdef Py_ssize_t m = models.shape[0], terms = sums.shape[1], row, j
     if sums.shape[0] != 2 or mass.shape[0] != m or models.shape[1] * 64 < terms:
