@@ -129,6 +129,8 @@ LOADING = 1e-6
 CLEAR = 1e-6
 # Products of the columns of models that are checked at a time.
 BLOCK = 2**17
+# Most columns of models whose determinants are computed together: of wider ones they are rarely clear.
+TOGETHER = 32
 # Operations for checks of models in a quarter of a second; least operations for a model.
 WORK, ONE = 2.5e8, 2e4
 
@@ -403,6 +405,8 @@ class IndependentColumns:
     def _independent(self, columns: IntArray) -> BoolArray:
         """Return which rows of `columns` (m, d) are independent, (m,)."""
         grams = self.products(columns)
+        if columns.shape[1] > TOGETHER:
+            return np.array([independent(gram, self.rows) for gram in grams])
         scale = np.sqrt(np.diagonal(grams, axis1=1, axis2=2))
         scale = np.where(scale > 0, scale, 1.0)
         # Beyond doubt where the determinant says so; the others one by one.
