@@ -8,7 +8,7 @@ import pytest
 from pyrjsel.model_space import ModelSpace, Space, Uniform
 from pyrjsel.selection.evidence._laplace import ModeFinder
 from pyrjsel.selection.priors.coefficients import GPrior
-from pyrjsel.selection.regression.columns import IndependentColumns, independent, inflation
+from pyrjsel.selection.regression.columns import TOGETHER, IndependentColumns, independent, inflation
 from pyrjsel.selection.regression.glm import Regression
 from pyrjsel.selection.samplers.reversible_jump._rjmcmc import ReversibleJump
 
@@ -117,3 +117,23 @@ def test_models_checked_together_are_as_one_by_one(n):
     for base in gamma[[0, 1, 2**6, 2**3 + 2**8, 2**4]]:
         more = np.maximum(base, np.eye(9, dtype=np.uint8))
         np.testing.assert_array_equal(existence.with_one(base), existence.exists(more))
+
+
+def test_wide_models_exist_by_their_rank():
+    """Models of up to 70 of 80 columns, ten of them sums of others, with 60 rows: by singular values."""
+    rng = np.random.default_rng(5)
+    x = rng.normal(size=(60, 80))
+    x[:, 70:] = x[:, :10] + x[:, 10:20]
+    terms = [
+        SimpleNamespace(name=f"x{j}", columns=(f"x{j}",), variables=(f"x{j}",), parents=(), near_parents=())
+        for j in range(80)
+    ]
+    space = ModelSpace.build(terms, prior=Uniform(), n_observations=60)
+    regression = Regression.build(x, (rng.random(60) < 0.5).astype(float), [1] * 80, GPrior("n"))
+    gamma = (rng.random((60, 80)) < rng.uniform(0.3, 0.9, size=(60, 1))).astype(np.uint8)
+    gamma[::2, 70:] = 0
+    centred = x - x.mean(axis=0)
+    full = [np.linalg.matrix_rank(centred[:, model == 1]) == model.sum() for model in gamma]
+    wide = gamma.sum(axis=1) > TOGETHER
+    assert 5 < np.sum(np.array(full)[wide]) < wide.sum() - 5
+    np.testing.assert_array_equal(IndependentColumns(regression, space).exists(gamma), full)
