@@ -17,7 +17,9 @@ _ROWS = {"X": "columns", "y": "responses", "extras": "weights", "index": "labels
 
 def largest_values(data: DesignData) -> FloatArray:
     """Return the largest absolute values of the columns and of the response, which comes last, (D + 1,)."""
-    return np.append(np.max(np.abs(data.X), axis=0, initial=0.0), np.max(np.abs(data.y), initial=0.0))
+    # Without a copy of the columns.
+    largest = np.maximum(data.X.max(axis=0, initial=0.0), -data.X.min(axis=0, initial=0.0))
+    return np.append(largest, np.max(np.abs(data.y), initial=0.0))
 
 
 @dataclass(frozen=True, eq=False)
