@@ -404,7 +404,9 @@ class GaussianRegression(TermColumns):
     @property
     def held(self) -> bool:
         """Whether cross-products of all columns are computed at once."""
-        return self.rooted is None or self.mean.size <= max(SMALL_GRAM, self.n)
+        if not isinstance(self.rooted, np.ndarray):
+            return self.rooted is None
+        return self.mean.size <= max(SMALL_GRAM, self.n)
 
     @kept_property
     def gram(self) -> FloatArray:
