@@ -32,7 +32,7 @@ DATA = {
 }
 TOP_LEVEL = {"CHANGELOG.md", "CONTRIBUTING.md", "LICENSE", "MANIFEST.in", "Makefile", "README.md"}
 TOP_LEVEL |= {"pyproject.toml", "setup.py"}
-HAND_WRITTEN_C = {"pyrjsel/_core/vecmath.c", "pyrjsel/families/binary.c"}
+HAND_WRITTEN_C = {"pyrjsel/_core/vecmath.c", "pyrjsel/families/binary.c", "pyrjsel/families/mixtures.c"}
 HAND_WRITTEN_C |= {"pyrjsel/selection/evidence/entering.c", "pyrjsel/selection/priors/score.c"}
 HAND_WRITTEN_C |= {"pyrjsel/selection/regression/typed.c"}
 
