@@ -180,6 +180,12 @@ def with_dependence(deficient: int, count: int) -> str:
     )
 
 
+def no_chains(n_terms: int) -> dict[str, Any]:
+    """Return the fields of a posterior that are of chains, without any."""
+    unknown, never = np.full(n_terms, np.nan), np.zeros(n_terms, dtype=bool)
+    return {"ess": unknown, "r_hat": unknown, "stuck": never, "disagree": never, "draws": None}
+
+
 def normalise(log_mass: FloatArray) -> FloatArray:
     """Return probabilities of models with the given log masses."""
     mass = np.exp(log_mass - log_mass.max())

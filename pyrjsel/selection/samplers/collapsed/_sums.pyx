@@ -1,4 +1,4 @@
-"""What a draw of a chain on a surrogate adds to the sums of the chain."""
+"""Sums of a chain on a surrogate, to which each of its draws is added."""
 
 
 def add_path(double[:, ::1] sums not None, const unsigned char[::1] gamma not None, double weight,

@@ -37,6 +37,7 @@ from pyrjsel.selection.samplers.listing import (
     feasible_models,
     inclusion_error,
     inclusion_of,
+    no_chains,
     normalise,
     odds_error,
     odds_of,
@@ -484,8 +485,6 @@ def _posterior(passes: Passes, completed: bool, spent: RunTime) -> Posterior:
     for culprit in _separated(passes):
         warn(culprit, SeparationWarning)
         notes.append(culprit)
-    n_terms = job.space.n_terms
-    unknown = np.full(n_terms, np.nan)
     error = inclusion_error(gamma, probability, inclusion, variance)
     return Posterior(
         sampler=ChunksSampler.name,
@@ -496,13 +495,9 @@ def _posterior(passes: Passes, completed: bool, spent: RunTime) -> Posterior:
         odds_mcse=odds_mcse[:listed],
         log_marginal=values,
         inclusion=inclusion,
-        inclusion_mcse=error if measured else unknown,
-        ess=unknown,
-        r_hat=unknown,
-        stuck=np.zeros(n_terms, dtype=bool),
-        disagree=np.zeros(n_terms, dtype=bool),
+        inclusion_mcse=error if measured else np.full_like(error, np.nan),
         moments=moments,
-        draws=None,
+        **no_chains(job.space.n_terms),
         diagnostics=pd.DataFrame(
             {
                 "models": [passes.count],

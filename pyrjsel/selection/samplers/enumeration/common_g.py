@@ -13,7 +13,7 @@ from pyrjsel.selection.evidence.laplace import MarginalLikelihood, check_modes
 from pyrjsel.selection.evidence.spike_slab import single_models
 from pyrjsel.selection.regression.gaussian import GaussianRegression
 from pyrjsel.selection.regression.glm import Regression
-from pyrjsel.selection.samplers.enumeration.gaussian import check_values
+from pyrjsel.selection.samplers.enumeration.values import check_values
 from pyrjsel.selection.samplers.listing import MOST_MODELS, UNIT, feasible_models
 
 # Largest number of models that are not linear: each needs some dozens of mode searches.

@@ -12,13 +12,11 @@ from pyrjsel._validate import check_int
 from pyrjsel.model_space import ModelSpace, PackedModels, count_dfs
 from pyrjsel.runtime import FitSettings
 from pyrjsel.selection.evidence import fixed_scale as unscaled
-from pyrjsel.selection.evidence._conjugate import LOST
-from pyrjsel.selection.evidence.gaussian import evidence_of
 from pyrjsel.selection.evidence.spike_slab import single_models
 from pyrjsel.selection.posterior import Posterior
-from pyrjsel.selection.regression.gaussian import GaussianRegression
 from pyrjsel.selection.samplers.base import Sampler
 from pyrjsel.selection.samplers.enumeration.pieces import in_pieces
+from pyrjsel.selection.samplers.enumeration.values import check_values, tree_values
 from pyrjsel.selection.samplers.listing import (
     FEW,
     MOST_MODELS,
@@ -26,6 +24,7 @@ from pyrjsel.selection.samplers.listing import (
     Part,
     feasible_models,
     inclusion_of,
+    no_chains,
     normalise,
     odds_of,
     run_parts,
@@ -70,30 +69,11 @@ class Values(Part):
         elif self.subsets is None:
             self.keep(value=single_models(regression).log_marginals(gamma))
         else:
-            value, share = self.subsets.values(self.tree.words[models])
-            tol = regression.prior.rank_tol
-            doubtful = np.flatnonzero(share <= tol) if tol > 0 else np.empty(0, dtype=np.intp)
-            if doubtful.size:
-                # The tree gives only bounds for the rank rule: possibly dependent models are checked again.
-                value[doubtful] = evidence_of(regression).values(np.ascontiguousarray(gamma[doubtful]))
-            self.keep(value=value + regression.constant)
+            self.keep(value=tree_values(self.tree, self.subsets, self.tree.words[models]))
 
     def finish(self, completed: bool) -> FloatArray:
         """Return the values."""
         return self.all("value")
-
-
-def check_values(values: FloatArray, regression: GaussianRegression) -> None:
-    """Raise :class:`DataError` if marginal likelihoods are infinite or were lost to rounding."""
-    if np.any(values == np.inf):
-        raise DataError(
-            f"The marginal likelihoods of {int(np.sum(values == np.inf)):,} models are infinite: their "
-            "columns fit the response perfectly (R^2 = 1), and p(sigma^2) = 1 / sigma^2. Give a sigma_prior, "
-            "such as InverseGamma(2, 1), or a smaller max_size."
-        )
-    lost = np.isnan(values) | (np.isinf(values) if regression.prior.rank_tol == 0 else False)
-    if np.any(lost):
-        raise DataError(LOST)
 
 
 class GaussianEnumeration(Sampler):
@@ -138,7 +118,6 @@ class GaussianEnumeration(Sampler):
         log_mass = values + log_prior
         order = np.argsort(-log_mass, kind="stable")
         nothing = np.zeros(values.size)
-        n_terms = space.n_terms
         which = (
             f"all {count - deficient:,} feasible models"
             if count - deficient > 1
@@ -154,13 +133,9 @@ class GaussianEnumeration(Sampler):
             odds_mcse=np.where(np.isinf(odds), np.nan, 0.0),
             log_marginal=values[order],
             inclusion=inclusion,
-            inclusion_mcse=np.zeros(n_terms),
-            ess=np.full(n_terms, np.nan),
-            r_hat=np.full(n_terms, np.nan),
-            stuck=np.zeros(n_terms, dtype=bool),
-            disagree=np.zeros(n_terms, dtype=bool),
+            inclusion_mcse=np.zeros(space.n_terms),
             moments=moments,
-            draws=None,
+            **no_chains(space.n_terms),
             diagnostics=pd.DataFrame(
                 {"models": [count], **(spent + more).columns()}, index=pd.Index(["all"], name="chain")
             ),

@@ -23,6 +23,7 @@ from pyrjsel.selection.samplers.listing import (
     feasible_models,
     inclusion_error,
     inclusion_of,
+    no_chains,
     normalise,
     odds_error,
     odds_of,
@@ -227,8 +228,6 @@ class Enumeration(Sampler):
 
         inclusion = inclusion_of(probability, gamma)
         moments = _average(regression, integrals, probability[places], gamma, probability)
-        n_terms = space.n_terms
-        unknown = np.full(n_terms, np.nan)
         which = (
             f"all {count - deficient:,} feasible models"
             if count - deficient > 1
@@ -256,12 +255,8 @@ class Enumeration(Sampler):
             log_marginal=values,
             inclusion=inclusion,
             inclusion_mcse=inclusion_error(gamma, probability, inclusion, variance),
-            ess=unknown,
-            r_hat=unknown,
-            stuck=np.zeros(n_terms, dtype=bool),
-            disagree=np.zeros(n_terms, dtype=bool),
             moments=moments,
-            draws=None,
+            **no_chains(space.n_terms),
             diagnostics=pd.DataFrame(
                 {"models": [count], "integrated": [kept if exact else 0], **(spent + more).columns()},
                 index=pd.Index(["all"], name="chain"),

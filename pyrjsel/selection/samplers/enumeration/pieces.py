@@ -12,11 +12,19 @@ from pyrjsel._errors import DataError, NotAvailableError
 from pyrjsel._typing import ByteArray, FloatArray, WordArray
 from pyrjsel.model_space import ModelSpace, PackedModels, Space, free_order, pack, unpack, walk
 from pyrjsel.runtime import FitSettings
-from pyrjsel.selection.evidence.gaussian import evidence_of
 from pyrjsel.selection.posterior import Posterior
 from pyrjsel.selection.regression.gaussian import GaussianRegression
 from pyrjsel.selection.samplers._subsets import add_up
-from pyrjsel.selection.samplers.listing import PARTS, ListJob, Part, odds_of, run_parts, with_dependence
+from pyrjsel.selection.samplers.enumeration.values import check_values, tree_values
+from pyrjsel.selection.samplers.listing import (
+    PARTS,
+    ListJob,
+    Part,
+    no_chains,
+    odds_of,
+    run_parts,
+    with_dependence,
+)
 from pyrjsel.selection.samplers.recording.gaussian_average import Tree, averaged_moments, closed
 from pyrjsel.storage import Content, Plain
 
@@ -142,21 +150,11 @@ class Sums(Part):
             self._add(words, self._values(words), log_prior)
 
     def _values(self, words: WordArray) -> FloatArray:
-        """Return log marginal likelihoods."""
-        tree, n_terms = self.given.tree, self.given.space.n_terms
-        regression = tree.regression
-        value, share = self.subsets.values(tree.ordered(words, n_terms))
-        if regression.prior.rank_tol > 0:
-            doubtful = np.flatnonzero(share <= regression.prior.rank_tol)
-            if doubtful.size:
-                value[doubtful] = evidence_of(regression).values(unpack(words[doubtful], n_terms))
-        if np.isnan(value).any() or np.isposinf(value).any():
-            raise DataError(
-                "The marginal likelihoods of some models are infinite, or were lost to rounding: their "
-                "columns fit the response perfectly (R^2 = 1), or are linearly dependent. Give a smaller "
-                "max_size."
-            )
-        return value + regression.constant
+        """Return log marginal likelihoods of packed models."""
+        tree = self.given.tree
+        value = tree_values(tree, self.subsets, tree.ordered(words, self.given.space.n_terms))
+        check_values(value, tree.regression)
+        return value
 
     def _add(self, words: WordArray, value: FloatArray, log_prior: FloatArray) -> None:
         log_mass = value + log_prior
@@ -278,7 +276,6 @@ def in_pieces(
             if outside
             else f"{listed}. The others hold less than {LITTLE:g} of the posterior."
         )
-    n_terms = space.n_terms
     return Posterior(
         sampler="enumerate",
         packed=packed,
@@ -288,13 +285,9 @@ def in_pieces(
         odds_mcse=np.where(np.isinf(odds), np.nan, 0.0),
         log_marginal=sums.value[order],
         inclusion=inclusion,
-        inclusion_mcse=np.zeros(n_terms),
-        ess=np.full(n_terms, np.nan),
-        r_hat=np.full(n_terms, np.nan),
-        stuck=np.zeros(n_terms, dtype=bool),
-        disagree=np.zeros(n_terms, dtype=bool),
+        inclusion_mcse=np.zeros(space.n_terms),
         moments=averaged_moments(regression, space, packed, probability / probability.sum()),
-        draws=None,
+        **no_chains(space.n_terms),
         diagnostics=pd.DataFrame(
             {"models": [count], **spent.columns()}, index=pd.Index(["all"], name="chain")
         ),

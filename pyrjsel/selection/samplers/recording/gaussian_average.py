@@ -77,6 +77,15 @@ class Tree:
         """Return packed models with terms in the order of the tree."""
         return words if self.order is None else pack(unpack(words, n_terms)[:, self.order])
 
+    def unordered(self, words: WordArray) -> ByteArray:
+        """Return models (m, J), terms as they are, from packed ones in the order of the tree."""
+        gamma = unpack(words, self.start.size - 1)
+        if self.order is None:
+            return gamma
+        out = np.empty_like(gamma)
+        out[:, self.order] = gamma
+        return out
+
     def subsets(self) -> Subsets:
         """Return the compiled passes, which are not thread-safe."""
         regression, columns = self.regression, self.columns

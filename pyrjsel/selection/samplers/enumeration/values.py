@@ -1,0 +1,36 @@
+"""Log marginal likelihoods of lists of gaussian models."""
+
+import numpy as np
+
+from pyrjsel._errors import DataError
+from pyrjsel._typing import FloatArray, WordArray
+from pyrjsel.selection.evidence._conjugate import LOST
+from pyrjsel.selection.evidence.gaussian import evidence_of
+from pyrjsel.selection.regression.gaussian import GaussianRegression
+from pyrjsel.selection.samplers._subsets import Subsets
+from pyrjsel.selection.samplers.recording.gaussian_average import Tree
+
+
+def tree_values(tree: Tree, subsets: Subsets, words: WordArray) -> FloatArray:
+    """Return those of packed models (m, words), terms in the order of the tree; -inf without a prior."""
+    regression = tree.regression
+    value, share = subsets.values(words)
+    tol = regression.prior.rank_tol
+    doubtful = np.flatnonzero(share <= tol) if tol > 0 else np.empty(0, dtype=np.intp)
+    if doubtful.size:
+        # The tree gives only bounds for the rank rule: possibly dependent models are checked again.
+        value[doubtful] = evidence_of(regression).values(tree.unordered(words[doubtful]))
+    return np.asarray(value + regression.constant)
+
+
+def check_values(values: FloatArray, regression: GaussianRegression) -> None:
+    """Raise :class:`DataError` if marginal likelihoods are infinite or were lost to rounding."""
+    if np.any(values == np.inf):
+        raise DataError(
+            f"The marginal likelihoods of {int(np.sum(values == np.inf)):,} models are infinite: their "
+            "columns fit the response perfectly (R^2 = 1), and p(sigma^2) = 1 / sigma^2. Give a sigma_prior, "
+            "such as InverseGamma(2, 1), or a smaller max_size."
+        )
+    lost = np.isnan(values) | (np.isinf(values) if regression.prior.rank_tol == 0 else False)
+    if np.any(lost):
+        raise DataError(LOST)
