@@ -223,6 +223,14 @@ def test_repeated_rows_are_combined(table):
     own = narrow["number"] * np.exp(t)
     want = stats.gamma.logpdf(narrow["y"], own, scale=np.exp(eta[near]) / own).sum()
     assert value == pytest.approx(want, rel=1e-12)
+    # Draws have the same, with the prior of the shape; and derivatives are those of the value.
+    family, rows = regression.family, (regression.y, regression.row_weights)
+    drawn = family.joint_values(*rows, np.stack([eta, eta]), np.array([t, t]))
+    np.testing.assert_allclose(drawn, want + family.log_prior(t)[0], rtol=1e-12)
+    step = 1e-4
+    low, mid, high = (family.joint(*rows, eta, t + by) for by in (-step, 0.0, step))
+    assert mid[3] == pytest.approx((high[0] - low[0]) / (2 * step), rel=1e-6)
+    assert mid[4] == pytest.approx(-(high[3] - low[3]) / (2 * step), rel=1e-6)
 
 
 def mean_of_level(frame):

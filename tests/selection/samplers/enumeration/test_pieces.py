@@ -26,9 +26,9 @@ def table():
 
 @pytest.fixture
 def small(monkeypatch):
-    """Lists of at most 32 models, pieces of 8."""
+    """Lists of at most 32 models, pieces of 2: models without further terms are tried near the leaves too."""
     monkeypatch.setattr(gaussian, "MOST_MODELS", 32)
-    monkeypatch.setattr(pieces, "PIECE", 8)
+    monkeypatch.setattr(pieces, "PIECE", 2)
 
 
 CASES = {
