@@ -31,6 +31,9 @@ def small(monkeypatch):
     monkeypatch.setattr(pieces, "PIECE", 2)
 
 
+PRICES = 2.0, 3.0, 1.0, 1.0, 1.0, 1.0, 1.0
+# No ties between models of a column and its copy.
+UNEQUAL = rj.Bernoulli({**dict.fromkeys("bacef", 0.5), "twice": 0.4})
 CASES = {
     "all subsets": ("y ~ a + b + c + d + e + f + g", {}),
     "heredity": ("y ~ (a + b + c)**2 + d", {"heredity": "strong"}),
@@ -40,7 +43,13 @@ CASES = {
     ),
     "size": ("y ~ a + b + c + d + e + f + h + g", {"max_size": 3, "coef_prior": rj.Normal(1.0)}),
     "budget": ("y ~ a + b + c + d + e + f + h", {"costs": dict.fromkeys("abcdefh", 1.0), "budget": 4}),
+    # {a} has further models, but none with b.
+    "prices": (
+        "y ~ a + b + c + d + e + f + h",
+        {"costs": dict(zip("abcdefh", PRICES, strict=True)), "budget": 4},
+    ),
     "dependent": ("y ~ a + twice + b + c + d + e", {}),
+    "dependent, always": ("y ~ b + a + twice + c + d + e + f", {"always": "d", "model_prior": UNEQUAL}),
 }
 
 
@@ -61,10 +70,11 @@ def test_pieces_have_the_posterior_of_the_list(table, small, monkeypatch, case):
     rows = [fit.models.query("posterior > 0").set_index("terms").sort_index() for fit in (found, wanted)]
     pd.testing.assert_frame_equal(*rows, rtol=1e-9, atol=1e-12)
     assert found.posterior.outside == 0.0
+    assert not any({"a", "twice"} <= set(terms) for terms in rows[0].index)
 
 
 def test_the_best_models_are_listed_and_sums_are_over_all(table, small, monkeypatch, tmp_path):
-    monkeypatch.setattr(pieces, "KEPT", 10)
+    monkeypatch.setattr(pieces, "KEPT", 3)  # less than half of a part
     formula = "y ~ a + b + c + d + e + f + g"
     found = rj.linear(formula, table).fit(max_models=128)
     again = rj.linear(formula, table).fit(max_models=128, n_jobs=2)
@@ -72,12 +82,12 @@ def test_the_best_models_are_listed_and_sums_are_over_all(table, small, monkeypa
     loaded = rj.load(tmp_path / "fit.rjs", data=table)
     monkeypatch.undo()
     wanted = rj.linear(formula, table).fit()
-    assert len(found.posterior.packed) == 10
-    np.testing.assert_array_equal(found.posterior.packed[:], wanted.posterior.packed[:10])
-    np.testing.assert_allclose(found.posterior.probability, wanted.posterior.probability[:10], rtol=1e-12)
-    assert found.posterior.outside == pytest.approx(wanted.posterior.probability[10:].sum(), rel=1e-9)
+    assert len(found.posterior.packed) == 3
+    np.testing.assert_array_equal(found.posterior.packed[:], wanted.posterior.packed[:3])
+    np.testing.assert_allclose(found.posterior.probability, wanted.posterior.probability[:3], rtol=1e-12)
+    assert found.posterior.outside == pytest.approx(wanted.posterior.probability[3:].sum(), rel=1e-9)
     np.testing.assert_allclose(found.inclusion["posterior"], wanted.inclusion["posterior"], rtol=1e-12)
-    assert "10 most probable of 128 models are listed" in str(found.summary()).replace("\n    ", " ")
+    assert "3 most probable of 128 models are listed" in str(found.summary()).replace("\n    ", " ")
     for other in (again, loaded):  # whatever the number of threads, to the last bit
         pd.testing.assert_frame_equal(other.inclusion, found.inclusion, check_exact=True)
         pd.testing.assert_frame_equal(other.models, found.models, check_exact=True)
