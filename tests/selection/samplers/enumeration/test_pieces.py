@@ -94,6 +94,21 @@ def test_the_best_models_are_listed_and_sums_are_over_all(table, small, monkeypa
         assert other.posterior.outside == found.posterior.outside
 
 
+def test_the_best_are_kept_in_whatever_order_they_come(table, small, monkeypatch):
+    monkeypatch.setattr(pieces, "KEPT", 3)
+    model = rj.linear("y ~ a + b + c + d + e + f + h", table)
+    whole = pieces.Whole.of(model.regression, model.space, pieces.pieces_of(model.space, 128))
+    words = np.concatenate([whole.models(piece)[0] for piece in whole.pieces])
+    value = 0.1 * np.random.default_rng(2).permutation(128)  # none is much better than the next
+    part = pieces.Sums(whole, len(whole.pieces), 0)
+    for at in range(0, 128, 2):
+        part._add(words[at : at + 2], value[at : at + 2], np.zeros(2))
+    part.finish(True)
+    np.testing.assert_array_equal(np.sort(part.log_mass), np.sort(value)[-3:])
+    np.testing.assert_array_equal(part.words, words[np.isin(value, part.value)])
+    assert part.total[2] == pytest.approx(np.exp(value - part.top).sum(), rel=1e-12)
+
+
 def test_a_fit_that_stops_is_resumed(table, small, monkeypatch, tmp_path):
     model = rj.linear("y ~ a + b + c + d + e + f + g", table)
     whole = model.fit(max_models=128, n_jobs=1)
