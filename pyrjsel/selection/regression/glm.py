@@ -214,13 +214,12 @@ class Regression(TermColumns):
             mean, scale = np.repeat(mean, lead), np.repeat(scale, lead)
         if family.scaled:
             prior = prior.times(family.size**-2.0)
-        unsupported = prior.rule is not None or (prior.mixture is not None and not family.scaled)
-        if family.expanded and unsupported:
+        if family.expanded and prior.rule is not None:
             unknown = listed(family.expanded)
             raise NotAvailableError(
-                f"A {family.name} model with an unknown {unknown} supports Normal priors, and GPrior with a "
-                f"known g and information='null' or 'unit'. Got {coef_prior!r}: use one of "
-                f"these, or give {unknown}."
+                f"A {family.name} model with an unknown {unknown} supports Normal priors, GPrior and mixtures "
+                f"of g-priors without information='observed', and EmpiricalBayes('global'). Got "
+                f"{coef_prior!r}: use one of these, or give {unknown}."
             )
         return cls(
             columns,

@@ -1,6 +1,6 @@
-"""Joint-distribution tests (Geweke 2004) of mixtures of g-priors in logistic and Poisson models.
+"""Joint-distribution tests (Geweke 2004) of mixtures of g-priors, and of unknown sizes with them.
 
-Draw a model, g, coefficients and a response from their joint law, start a sampler there, let it run for a few
+Draw a model, g, a size if the family has one, coefficients and a response from their joint law, start a sampler there, let it run for a few
 iterations given that response. If it leaves every posterior invariant, states afterwards have with the
 response the joint law of those before: every function of both has the same mean. Enumeration does not start
 anywhere: a model and coefficients are drawn from the posterior that it gives. Levels are 1e-6 a test.
@@ -19,7 +19,7 @@ from scipy.special import expit, logit
 from selection_checks import LEVEL, holm
 from selection_world import collapsed_draw
 
-from pyrjsel.families import Binomial, Poisson
+from pyrjsel.families import Binomial, Gamma, NegativeBinomial, Poisson
 from pyrjsel.model_space import BetaBinomial
 from pyrjsel.runtime import FitSettings
 from pyrjsel.selection.evidence.laplace import MarginalLikelihood
@@ -39,14 +39,29 @@ PRIORS = {
     "robust": Robust(),
     "intrinsic": Intrinsic(),
 }
-# Response and weight of the row that stands for the prior of the intercept, and draws from it.
+LOG_SIZE = (0.8, 0.5)
+# Response and weight of the row that stands for the prior of the intercept, and draws from it given the size.
+# Integrated over the intercept, the likelihood of that row does not depend on the size.
 ANCHORS = {
-    "binomial": (Binomial(), 0.5, 6.0, lambda rng: logit(rng.beta(3.0, 3.0))),
-    "poisson": (Poisson(), 1.5, 4.0, lambda rng: np.log(rng.standard_gamma(6.0) / 4.0)),
+    "binomial": (Binomial(), 0.5, 6.0, lambda rng, _: logit(rng.beta(3.0, 3.0))),
+    "poisson": (Poisson(), 1.5, 4.0, lambda rng, _: np.log(rng.standard_gamma(6.0) / 4.0)),
+    "negbin": (
+        NegativeBinomial(None, *LOG_SIZE),
+        1.5,
+        4.0,
+        lambda rng, size: np.log(size) + logit(rng.beta(6.0, 4.0 * size)),
+    ),
+    "gamma": (
+        Gamma(None, *LOG_SIZE),
+        1.5,
+        4.0,
+        lambda rng, size: np.log(1.5 * 4.0 * size / rng.standard_gamma(4.0 * size)),
+    ),
 }
 # Precisions are multiplied by this: fewer responses separate the classes.
 TIGHT = 5.0
-# Laws are those given that all counts are smaller. Heavy tails of g give means of any size.
+# Laws are those given that all responses are smaller, and positive ones larger than the inverse. Heavy tails of
+# g give means of any size.
 MOST = 1e5
 
 
@@ -75,6 +90,7 @@ class World:
 
     def __init__(self, kit, family, prior, fault=1.0):
         made, self.anchor, weight, self.draw_intercept = ANCHORS[family]
+        self.size_name, self.family = made.expanded, family
         case = kit.case(
             NAMES,
             coef_prior=prior,
@@ -102,77 +118,93 @@ class World:
         self.n = whole.prior.total_weight
         compiled = replace(whole.prior, precision=fault * TIGHT * whole.prior.precision)
         self.regression = replace(whole, prior=compiled)
-        self.events, self.w = family == "binomial", w
+        self.w = w
         self.inside = np.repeat(np.arange(3), SIZES)
 
     def draw(self, rng):
-        """Return a model, internal coefficients, log g and a response below the limit."""
+        """Return a model, internal coefficients, scales and a response below the limit."""
         while True:
             gamma = np.zeros(3, dtype=np.uint8)
             gamma[rng.permutation(3)[: rng.integers(4)]] = 1
             columns = np.flatnonzero(gamma[self.inside])
-            g = draw_g(self.prior, self.n, max(columns.size, 1), rng)
-            b = np.append(self.draw_intercept(rng), np.zeros(4))
+            scales = {"g": draw_g(self.prior, self.n, max(columns.size, 1), rng)}
+            if self.size_name:
+                scales["size"] = np.exp(LOG_SIZE[0] + LOG_SIZE[1] * rng.standard_normal())
+            b = np.append(self.draw_intercept(rng, scales.get("size")), np.zeros(4))
             if columns.size:
                 root = np.linalg.cholesky(np.linalg.inv(self.information[np.ix_(columns, columns)]))
-                b[1 + columns] = np.sqrt(g) * root @ rng.standard_normal(columns.size)
-            y = self.respond(self.regression.offset + b @ self.regression.columns, rng)
+                b[1 + columns] = np.sqrt(scales["g"]) * root @ rng.standard_normal(columns.size)
+            eta = self.regression.offset + b @ self.regression.columns
+            y = self.respond(eta[:-1], self.w[:-1], scales.get("size"), rng)
             if y is not None:
-                return gamma, b, np.log(g), y
+                return gamma, b, scales, np.append(y, self.anchor)
 
-    def respond(self, eta, rng):
-        """Return a response; None if a count is too large, as it is for certain from a mean of twice that."""
-        eta, w = eta[:-1], self.w[:-1]
-        if self.events:
-            return np.append(rng.binomial(w.astype(int), expit(eta)) / w, self.anchor)
+    def respond(self, eta, w, size, rng):
+        """Return a response; None if one is outside the limits, as a count is for certain at twice that."""
+        if self.family == "binomial":
+            return rng.binomial(w.astype(int), expit(eta)) / w
         with np.errstate(over="ignore"):
-            mean = w * np.exp(eta)
-        if mean.max() > 2 * MOST:
+            mean = np.exp(eta) * (1.0 if size is None else rng.gamma(w * size) / (w * size))
+            total = w * mean
+        if self.family == "gamma":
+            return mean if mean.max() < MOST and mean.min() > 1 / MOST else None
+        if total.max() > 2 * MOST:
             return None
-        y = rng.poisson(mean)
-        return None if y.max() > MOST else np.append(y / w, self.anchor)
+        y = rng.poisson(total)
+        return None if y.max() > MOST else y / w
 
-    def loop(self, gamma, b, log_g, y):
+    def loop(self, gamma, b, scales, y):
         options = {"max_columns": b.size, "raw_shift": self.regression.raw_shift, "n_swaps": 2}
-        return make_chain(self.given(y), self.space, gamma, np.append(b, log_g), **options)
+        size = [scales["size"]] if self.size_name else []
+        state = np.array([*b, *size, np.log(scales["g"])])
+        return make_chain(self.given(y), self.space, gamma, state, **options)
+
+    def of_state(self, gamma, vector):
+        """Return model, coefficients and scales of a state of a chain."""
+        size = {"size": vector[-2]} if self.size_name else {}
+        return gamma, vector[:5], {**size, "g": np.exp(vector[-1])}
 
     def given(self, y):
-        return replace(self.regression, y=y)
+        family = self.regression.family
+        if self.size_name:
+            family = replace(family, table=family.summarise(y, self.w))
+        return replace(self.regression, y=y, family=family)
 
-    def jump(self, gamma, b, log_g, y, rng):
-        loop = self.loop(gamma, b, log_g, y)
+    def jump(self, gamma, b, scales, y, rng):
+        loop = self.loop(gamma, b, scales, y)
         loop.run(rng, 5)
-        gamma, vector = loop.state()
-        return gamma, vector[:-1], vector[-1]
+        return self.of_state(*loop.state())
 
-    def exchange(self, gamma, b, log_g, y, rng):
+    def exchange(self, gamma, b, scales, y, rng):
         """Exchanges with chains that follow powers of the posterior, and have forgotten where they began."""
         temperatures = np.array([[1.8], [0.4]])
-        chains = [self.loop(gamma, b, log_g, y) for _ in range(3)]
+        chains = [self.loop(gamma, b, scales, y) for _ in range(3)]
         for chain, temperature in zip(chains[1:], temperatures[:, 0], strict=True):
             chain.set_temperature(temperature)
             chain.run(rng, 60)
         loop = Population(chains, temperatures, np.zeros(2, dtype=np.intc), TEMPERATURES["fixed"])
         loop.run(rng, 5, np.zeros((2, 1)))
         gammas, vectors = loop.states()
-        return gammas[0], vectors[0, :-1], vectors[0, -1]
+        return self.of_state(gammas[0], vectors[0])
 
-    def walk(self, gamma, b, log_g, y, rng):
+    def walk(self, gamma, b, scales, y, rng):
         """Flips and swaps of the sampler `collapsed`, and coefficients given the model where they end."""
-        return *collapsed_draw(self.given(y), self.space, gamma, 3, rng), None
+        return *collapsed_draw(self.given(y), self.space, gamma, 3, rng), {}
 
-    def enumerate(self, gamma, b, log_g, y, rng):
-        """A model and coefficients from the posterior by enumeration."""
+    def enumerate(self, gamma, b, scales, y, rng):
+        """A model, coefficients and a size from the posterior by enumeration."""
         regression = self.given(y)
         settings = FitSettings(1, 0, 1, 1, rng, 1, False)
         found = Enumeration().posterior(regression, self.space, settings, EnumerateOptions())
         gamma = found.gamma[rng.choice(len(found.gamma), p=found.probability)]
         single = MarginalLikelihood(regression, found.entropy, found.pairs, regression.n_columns)
-        return gamma, single.sample(gamma, 1, rng)[0][0], None
+        b, sizes = single.sample(gamma, 1, rng)
+        return gamma, b[0], {"size": sizes[name][0] for name in self.size_name}
 
-    def statistics(self, gamma, b, log_g, y):
+    def statistics(self, gamma, b, scales, y):
         """Bounded functions of state and response that a wrong transition may move."""
         away = np.arctan((self.regression.columns * self.w) @ y / self.w.sum())
+        spread = np.arctan(np.var(np.log1p(y)))
         flat, size = np.arctan(b), gamma.sum()
         parts = [gamma, [size, gamma[0] * gamma[2], size * away[0]], flat, flat**2, flat * away]
         # The quadratic form of coefficients is a multiple of g a priori.
@@ -181,8 +213,11 @@ class World:
         else:
             form = np.zeros(4)
         parts += [form, form * size, gamma * form[1]]
-        if log_g is not None:
-            of_g = np.tanh(log_g - np.array([-1.0, 2.0, 4.0]))
+        if "size" in scales:
+            t = np.log(scales["size"])
+            parts.append([t, t**2, t * spread, t * away[0], t * size, t * form[1]])
+        if "g" in scales:
+            of_g = np.tanh(np.log(scales["g"]) - np.array([-1.0, 2.0, 4.0]))
             parts += [of_g, of_g * size, of_g * away[0], gamma * of_g[1], flat**2 * of_g[1]]
         return np.concatenate(parts)
 
@@ -191,26 +226,31 @@ def faults(world, move, draws, seed):
     """Return what the transition moves."""
     rng, differences = np.random.default_rng(seed), []
     for _ in range(draws):
-        gamma, b, log_g, y = world.draw(rng)
-        new = move(world, gamma, b, log_g, y, rng)
-        before = world.statistics(gamma, b, None if new[2] is None else log_g, y)
+        gamma, b, scales, y = world.draw(rng)
+        new = move(world, gamma, b, scales, y, rng)
+        before = world.statistics(gamma, b, {name: scales[name] for name in new[2]}, y)
         differences.append(world.statistics(*new, y) - before)
     differences = np.array(differences)
     z = differences.mean(axis=0) / (differences.std(axis=0, ddof=1) / np.sqrt(draws))
     return holm(2 * stats.norm.sf(np.abs(z)), [f"mean {k}" for k in range(z.size)], LEVEL)
 
 
-# Each prior with each family, and both kinds of samplers by turns.
+# Each prior with each family, and both kinds of samplers by turns; families with a size take some of them.
 JUMPS = [
     (prior, family, World.jump if (k + j) % 2 == 0 else World.exchange)
     for k, prior in enumerate(("hyper-g", "hyper-g/n", "Zellner-Siow"))
-    for j, family in enumerate(ANCHORS)
+    for j, family in enumerate(("binomial", "poisson"))
+] + [
+    ("hyper-g/n", "negbin", World.jump),
+    ("Zellner-Siow", "negbin", World.exchange),
+    ("Zellner-Siow", "gamma", World.jump),
+    ("hyper-g", "gamma", World.exchange),
 ]
 INTEGRALS = [
     (prior, family, World.walk if (k + j) % 2 == 0 else World.enumerate)
     for k, prior in enumerate(PRIORS)
-    for j, family in enumerate(ANCHORS)
-]
+    for j, family in enumerate(("binomial", "poisson"))
+] + [("robust", "negbin", World.enumerate), ("hyper-g/n", "gamma", World.walk)]
 
 
 def named(cases):
@@ -219,21 +259,27 @@ def named(cases):
 
 @pytest.mark.parametrize(("prior", "family", "move"), named(JUMPS))
 def test_jumps_leave_the_joint_law_alone(kit, prior, family, move):
-    draws = 20_000 if move is World.jump else 3000
+    draws = (10_000 if family in ("negbin", "gamma") else 20_000) if move is World.jump else 3000
     assert faults(World(kit, family, PRIORS[prior]), move, draws, 81) == {}
 
 
 @pytest.mark.parametrize(("prior", "family", "move"), named(INTEGRALS))
 def test_integrals_over_g_leave_the_joint_law_alone(kit, prior, family, move):
     """With marginal likelihoods that err by half a percent, anew in each simulation."""
-    assert faults(World(kit, family, PRIORS[prior]), move, 1500, 82) == {}
+    draws = 300 if family in ("negbin", "gamma") else 1500
+    assert faults(World(kit, family, PRIORS[prior]), move, draws, 82) == {}
 
 
 @pytest.mark.parametrize(
-    ("move", "fault", "draws"),
-    [(World.jump, 2.0, 20_000), (World.walk, 5.0, 1500), (World.enumerate, 5.0, 1500)],
-    ids=["jump", "walk", "enumerate"],
+    ("family", "move", "fault", "draws"),
+    [
+        ("poisson", World.jump, 2.0, 20_000),
+        ("negbin", World.jump, 2.0, 20_000),
+        ("poisson", World.walk, 5.0, 1500),
+        ("poisson", World.enumerate, 5.0, 1500),
+    ],
+    ids=["jump", "jump, size", "walk", "enumerate"],
 )
-def test_a_wrong_precision_is_caught(kit, move, fault, draws):
+def test_a_wrong_precision_is_caught(kit, family, move, fault, draws):
     """That of the package is a multiple of the true one, which a g of heavy tails mostly makes up for."""
-    assert faults(World(kit, "poisson", ZellnerSiow(), fault), move, draws, 83) != {}
+    assert faults(World(kit, family, ZellnerSiow(), fault), move, draws, 83) != {}

@@ -8,6 +8,16 @@ from pyrjsel.selection.regression._problem import Problem
 from pyrjsel.selection.samplers.reversible_jump._rjmcmc import ReversibleJump
 
 class SliceJump(ReversibleJump):
+    def __init__(
+        self,
+        problem: Problem,
+        space: Space,
+        gamma: ByteArray,
+        b: FloatArray,
+        *,
+        mixture: tuple[float, float, float] | None = None,
+        **rest: Any,
+    ) -> None: ...
     def draw(self, rng: np.random.Generator) -> None: ...
 
 @final
@@ -38,6 +48,5 @@ class ScaleJump(SliceJump):
         b: FloatArray,
         *,
         errors: tuple[float, float, float],
-        mixture: tuple[float, float, float] | None = None,
         **rest: Any,
     ) -> None: ...

@@ -7,6 +7,8 @@ coefficients. Given either, flips, swaps and updates of coefficients are the sam
 iteration begins with an update of the logarithm t of the parameter given the coefficients, by slice sampling
 [Neal 2003] with the density of (gamma, b, t) to the power of the chain's inverse temperature; under Student-t
 errors that of (gamma, b / s, t), with a typical sigma s, which does not depend on the unit of the response.
+Under a mixture of g-priors log g is behind the parameter, and is drawn first; powers are then those of the
+density given g, as in ``_gaussian_jump.pyx``.
 """
 
 cimport cython
@@ -30,9 +32,34 @@ cdef enum:
 
 
 cdef class SliceJump(ReversibleJump):
-    """A reversible-jump chain whose state ends with a positive parameter, updated by slice sampling."""
+    """A reversible-jump chain whose state ends with a positive parameter, updated by slice sampling.
+
+    Parameters
+    ----------
+    problem : Problem
+        Its prior is that at g = 1 if there is a `mixture`.
+    space, gamma, **rest
+        As for :class:`Moves`.
+    b : float64 array (D + 2,) or (D + 3,)
+        Coefficients on the internal scale, the parameter, and log g if it is unknown.
+    mixture : tuple of (float, float, float), optional
+        Result of ``Mixture.conditional``.
+    """
 
     cdef double apart            # terms of the log target that depend on the parameter alone
+    cdef bint mixed
+    cdef double shape, power, unit
+
+    def __init__(self, Problem problem not None, space, gamma, b, *, mixture=None, **rest):
+        self.mixed = mixture is not None
+        if self.mixed:
+            self.shape, self.power, self.unit = mixture
+        self.n_extra = 2 if self.mixed else 1
+        ReversibleJump.__init__(self, problem, space, gamma, b, **rest)
+
+    cdef double log_g(self) noexcept nogil:
+        """Log g of the state, 0 if it is known."""
+        return self.b[self.p.n_columns + 1] if self.mixed else 0.0
 
     cdef double log_target(self) noexcept nogil:
         return ReversibleJump.log_target(self) + self.apart
@@ -48,10 +75,21 @@ cdef class SliceJump(ReversibleJump):
         """
         return 0.0
 
+    cdef void draw_g(self, bitgen_t* rng) noexcept nogil:
+        """Draw g from its full conditional, without a recomputation."""
+        cdef double half_form
+        self.refresh()
+        self.gather(self.b, self.small)
+        half_form = -self.t * prior_exponent(self.p, self.d, self.cols, self.small) * exp(self.log_g())
+        self.b[self.p.n_columns + 1] = draw_log_g(rng, self.shape + 0.5 * prior_dimension(self.p, self.d),
+                                                  self.power, self.unit, half_form, self.log_g())
+
     cdef void draw_parameter(self, bitgen_t* rng) noexcept nogil:
-        """Update the parameter given the coefficients, without a recomputation."""
+        """Draw g and update the parameter given the coefficients, without a recomputation."""
         cdef double now, level, low, high, t
         cdef int left, right
+        if self.mixed:
+            self.draw_g(rng)
         self.refresh()
         now = log(self.b[self.p.n_columns])
         level = self.level() - random_standard_exponential(rng)
@@ -94,16 +132,14 @@ cdef class SliceJump(ReversibleJump):
 
 @cython.final
 cdef class SizeJump(SliceJump):
-    """A reversible-jump chain whose state ends with a size.
+    """A reversible-jump chain whose parameter is a size.
 
     Parameters
     ----------
     problem : Problem
         At any size: only its responses, columns and prior are used.
-    space, gamma, **rest
-        As for :class:`Moves`.
-    b : float64 array (D + 2,)
-        Coefficients on the internal scale, and the size.
+    space, gamma, b, **rest
+        As for :class:`SliceJump`.
     weights, offset : float64 arrays (n,)
         Weights and offset of the rows.
     share : float
@@ -127,14 +163,13 @@ cdef class SizeJump(SliceJump):
         cdef Py_ssize_t n = problem.c.n
         if weights.shape[0] != n or offset.shape[0] != n or gammas.shape[0] != 3:
             raise ValueError("weights, offset and gammas must fit the problem")
-        if not 0.0 < b[len(b) - 1] < np.inf:
+        if not 0.0 < b[problem.c.n_columns] < np.inf:
             raise ValueError("the size must be positive and finite")
-        self.n_extra = 1
         self.weights, self.start, self.gammas, self.share = weights, offset, gammas, share
         self.slope, self.constant = linear
         self.mean, self.sd = log_prior
         self.totals, self.moved, self.other = np.empty(n), np.empty(n), np.empty(n)
-        ReversibleJump.__init__(self, problem, space, gamma, b, **rest)
+        SliceJump.__init__(self, problem, space, gamma, b, **rest)
 
     cdef double without_eta(self, double size) noexcept nogil:
         """The terms of the log target that depend on the size alone: constants of rows, and its prior."""
@@ -145,7 +180,7 @@ cdef class SizeJump(SliceJump):
         return value - 0.5 * z * z - log(self.sd) - HALF_LOG_2PI
 
     cdef int refresh(self) noexcept nogil:
-        """Recompute everything from the state, weights and offset first."""
+        """Recompute everything from the state, weights, offset and scale of the prior first."""
         cdef Py_ssize_t i
         cdef double size = self.b[self.p.n_columns], t = log(size)
         for i in range(self.p.n):
@@ -153,6 +188,8 @@ cdef class SizeJump(SliceJump):
             self.moved[i] = self.start[i] - t
         self.own.w = &self.totals[0]
         self.own.offset = &self.moved[0]
+        self.own.scale = exp(-self.log_g())
+        self.own.log_unit = 0.5 * self.log_g()
         self.apart = self.without_eta(size)
         return ReversibleJump.refresh(self)
 
@@ -169,40 +206,30 @@ cdef class SizeJump(SliceJump):
 
 @cython.final
 cdef class ScaleJump(SliceJump):
-    """A reversible-jump chain whose state ends with sigma, the scale of Student-t errors.
+    """A reversible-jump chain whose parameter is sigma, the scale of Student-t errors.
 
     Parameters
     ----------
     problem : Problem
         At a typical sigma, with the prior there; its passes are those of the family.
-    space, gamma, **rest
-        As for :class:`Moves`.
-    b : float64 array (D + 2,) or (D + 3,)
-        Coefficients on the internal scale, sigma, and log g if it is unknown.
+    space, gamma, b, **rest
+        As for :class:`SliceJump`.
     errors : tuple of (float, float, float)
         Degrees of freedom, the typical sigma, and the log density of an error of 0 with sigma = 1.
-    mixture : tuple of (float, float, float), optional
-        Result of ``Mixture.conditional``; the prior of the problem is then that at g = 1.
     """
 
     cdef double df, log_typical, constant
     cdef double[::1] numbers, other      # weights, df and df sigma^2, as passes take them
-    cdef bint mixed
-    cdef double shape, power, unit
 
-    def __init__(self, Problem problem not None, space, gamma, b, *, errors, mixture=None, **rest):
+    def __init__(self, Problem problem not None, space, gamma, b, *, errors, **rest):
         cdef Py_ssize_t n = problem.c.n
         if not 0.0 < b[problem.c.n_columns] < np.inf:
             raise ValueError("sigma must be positive and finite")
-        self.mixed = mixture is not None
-        if self.mixed:
-            self.shape, self.power, self.unit = mixture
-        self.n_extra = 2 if self.mixed else 1
         self.df, typical, self.constant = errors
         self.log_typical = log(typical)
         self.numbers, self.other = np.ones(n + 2), np.ones(n + 2)
         self.numbers[n] = self.other[n] = self.df
-        ReversibleJump.__init__(self, problem, space, gamma, b, **rest)
+        SliceJump.__init__(self, problem, space, gamma, b, **rest)
 
     cdef double without_eta(self, double t) noexcept nogil:
         """The terms of the log target that depend on sigma alone: constants, and its prior."""
@@ -210,9 +237,7 @@ cdef class ScaleJump(SliceJump):
 
     cdef int refresh(self) noexcept nogil:
         """Recompute everything from the state, the scales first."""
-        cdef double sigma = self.b[self.p.n_columns], t = log(sigma), log_g = 0.0
-        if self.mixed:
-            log_g = self.b[self.p.n_columns + 1]
+        cdef double sigma = self.b[self.p.n_columns], t = log(sigma), log_g = self.log_g()
         self.numbers[self.p.n + 1] = self.df * sigma * sigma
         self.own.w = &self.numbers[0]
         self.own.scale = exp(2.0 * (self.log_typical - t) - log_g)
@@ -236,15 +261,3 @@ cdef class ScaleJump(SliceJump):
         self.other[self.p.n + 1] = self.df * exp(2.0 * t)
         return self.t * (self.p.shifted(self.p.n, self.eta, self.p.columns, 0.0, self.p.wy, &self.other[0],
                                         self.eta_new) + self.without_eta(t) + self.of_prior(t, now))
-
-    cdef void draw_parameter(self, bitgen_t* rng) noexcept nogil:
-        """Draw g from its full conditional and update sigma, without a recomputation."""
-        cdef double* log_g = &self.b[self.p.n_columns + 1]
-        cdef double half_form
-        if self.mixed:
-            self.refresh()
-            self.gather(self.b, self.small)
-            half_form = -self.t * prior_exponent(self.p, self.d, self.cols, self.small) * exp(log_g[0])
-            log_g[0] = draw_log_g(rng, self.shape + 0.5 * prior_dimension(self.p, self.d), self.power,
-                                  self.unit, half_form, log_g[0])
-        SliceJump.draw_parameter(self, rng)

@@ -37,17 +37,15 @@ def make_chain(
     """Return a compiled chain at a model (J,) and the numbers of a state (D + 1 + nuisance,)."""
     common = (regression.compiled, Space(space), gamma, b)
     if not isinstance(regression, GaussianRows):
-        prior = regression.prior
-        if regression.family.expanded:
-            more = {**regression.family.of_jumps(), **rest}
-            if regression.family.scaled:
-                if prior.mixture is not None:
-                    more["mixture"] = prior.mixture.conditional(prior.total_weight)
-                return ScaleJump(*common, **more)
-            return SizeJump(*common, weights=regression.row_weights, offset=regression.offset, **more)
-        if prior.mixture is None:
-            return ReversibleJump(*common, **rest)
-        return MixtureJump(*common, mixture=prior.mixture.conditional(prior.total_weight), **rest)
+        prior, family = regression.prior, regression.family
+        if prior.mixture is not None:
+            rest["mixture"] = prior.mixture.conditional(prior.total_weight)
+        if not family.expanded:
+            return ReversibleJump(*common, **rest) if prior.mixture is None else MixtureJump(*common, **rest)
+        if family.scaled:
+            return ScaleJump(*common, **family.of_jumps(), **rest)
+        rows = {"weights": regression.row_weights, "offset": regression.offset}
+        return SizeJump(*common, **rows, **family.of_jumps(), **rest)
     whole = regression.whole
     return GaussianJump(
         *common,

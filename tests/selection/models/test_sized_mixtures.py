@@ -1,0 +1,239 @@
+"""Mixtures of g-priors with an unknown theta or shape, against quadrature and enumeration."""
+
+from itertools import product
+
+import numpy as np
+import pandas as pd
+import pytest
+from scipy import optimize, stats
+from scipy.special import logsumexp
+from turns import by_turns, every
+
+import pyrjsel as rj
+from pyrjsel.__main__ import main
+
+N = 40
+FORMULA = "y ~ a + b + C(level)"
+KINDS = {"negbin": rj.negbin, "gamma": rj.gamma}
+LOG_SIZE = (0.0, 2.0)
+
+
+def density(kind, y, eta, t):
+    """Log densities of responses at linear predictors and a log size."""
+    if kind == "negbin":
+        return stats.nbinom.logpmf(y, np.exp(t), 1 / (1 + np.exp(eta - t)))
+    return stats.gamma.logpdf(y, np.exp(t), scale=np.exp(eta - t))
+
+
+@pytest.fixture(scope="module")
+def tables():
+    """Forty responses of each kind: an effect, two related columns, a factor, an offset."""
+    rng = np.random.default_rng(3)
+    x = rng.standard_normal((N, 2))
+    frame = pd.DataFrame({"a": 1 + x[:, 0], "b": 2 * (x[:, 0] + x[:, 1])})
+    frame["level"] = rng.choice(["p", "q", "r"], N)
+    frame["shift"] = rng.normal(0, 0.3, N)
+    mean = np.exp(0.7 + 0.35 * frame["a"] - 0.3 * (frame["level"] == "q") + frame["shift"])
+    rate = mean * rng.gamma(1.5, 1 / 1.5, N)
+    return {"negbin": frame.assign(y=rng.poisson(rate)), "gamma": frame.assign(y=rate)}
+
+
+def model_of(kind, tables, prior, formula="y ~ a + b", **options):
+    return KINDS[kind](formula, tables[kind], offset="shift", coef_prior=prior, **options)
+
+
+class Quadrature:
+    """Integrals over intercept, coefficients and log size given g, and over g, of one model."""
+
+    def __init__(self, kind, frame, terms):
+        self.kind, self.y, offset = kind, frame["y"].to_numpy(), frame["shift"].to_numpy()
+        self.offset, x, d = offset, frame[terms].to_numpy(), len(terms)
+
+        # The information of the null model at its most probable size.
+        def loss(v):
+            return -density(kind, self.y, v[0] + offset, v[1]).sum() - stats.norm.logpdf(v[1], *LOG_SIZE)
+
+        def profile(t):
+            return optimize.minimize_scalar(lambda a: loss((a, t)), bounds=(-3, 5), method="bounded").fun
+
+        size = np.exp(optimize.minimize_scalar(profile, bounds=(-4, 6), method="bounded").x)
+        a = optimize.minimize_scalar(lambda a: loss((a, np.log(size))), bounds=(-3, 5), method="bounded").x
+        mean = np.exp(a + offset)
+        w = mean * size / (mean + size) if kind == "negbin" else np.full(N, size)
+        x = x - w @ x / w.sum()
+        self.x, self.d, self.information = np.column_stack([np.ones(N), x]), d, (x.T * w) @ x
+
+    def log_joint(self, v, g):
+        """Log density of points (m, 1 + d + 1) of intercept, coefficients and log size, and the response."""
+        eta = v[:, :-1] @ self.x.T + self.offset
+        form = np.sum((v[:, 1:-1] @ self.information) * v[:, 1:-1], axis=1) / g
+        constant = 0.5 * np.linalg.slogdet(self.information)[1] - 0.5 * self.d * np.log(2 * np.pi * g)
+        prior = constant - 0.5 * form + stats.norm.logpdf(v[:, -1], *LOG_SIZE)
+        return density(self.kind, self.y, eta, v[:, -1:]).sum(axis=1) + prior
+
+    def given(self, g):
+        """The integral given g, by a sum over a grid rotated as the posterior is."""
+        start = np.append(np.log(self.y.mean()), np.zeros(self.d + 1))
+        best = optimize.minimize(lambda v: -self.log_joint(v[None], g)[0], start, method="BFGS")
+        root, steps = np.linalg.cholesky(best.hess_inv), np.arange(-7, 8)
+        points = best.x + np.array(list(product(steps, repeat=self.d + 2))) @ root.T
+        return logsumexp(self.log_joint(points, g)) + np.log(np.diag(root)).sum()
+
+    def over_g(self, prior):
+        t = np.arange(-11.0, 17.0 if self.d == 1 else 22.0)
+        heights = [self.given(g) for g in np.exp(prior.log_g_at(t, N, self.d))]
+        return logsumexp(heights + prior.density_at(t, N, self.d))
+
+
+MIXTURES = [rj.HyperG(3), rj.ZellnerSiow(), rj.HyperGN(4), rj.Robust(), rj.Intrinsic(), rj.CCH(1.0, 20.0, 1.0)]
+
+
+@pytest.mark.parametrize(
+    ("kind", "terms", "prior"),
+    [
+        ("negbin", ["a"], MIXTURES[0]),
+        ("gamma", ["b"], MIXTURES[3]),
+        *(
+            pytest.param(("negbin", "gamma")[k % 2], ["a", "b"], prior, marks=pytest.mark.statistical)
+            for k, prior in enumerate(MIXTURES)
+        ),
+    ],
+    ids=repr,
+)
+def test_integrals_agree_with_quadrature(tables, kind, terms, prior):
+    fit = model_of(kind, tables, prior).fit(rng=3)
+    gamma = np.array([name in terms for name in ("a", "b")], dtype=np.uint8)
+    found = fit._marginal.integrate(gamma, pairs=2**15 if len(terms) == 1 else 2**18)
+    want = Quadrature(kind, tables[kind], terms).over_g(prior)
+    # Six standard errors: 2e-8 in 8 cases. Sums over g have an error of 5e-5, those over coefficients of as much.
+    assert found.variance < (3e-7 if len(terms) == 1 else 2e-7)
+    assert abs(found.log_marginal - want) < 6 * np.sqrt(found.variance) + 1e-4
+
+
+@pytest.mark.parametrize(
+    ("kind", "sampler"), by_turns(["gamma", "negbin"], ["rjmcmc", "population", "collapsed"])
+)
+def test_chains_agree_with_enumeration(tables, kind, sampler):
+    """Inclusion, and the size."""
+    prior = {"rjmcmc": rj.ZellnerSiow(), "population": rj.HyperG(3), "collapsed": rj.Robust()}[sampler]
+    model = model_of(kind, tables, prior, FORMULA)
+    exact = model.fit(rng=1, pairs=1024)
+    draws = {"rjmcmc": 4000, "population": 1500, "collapsed": 300}[sampler]
+    found = model.fit(sampler=sampler, draws=draws, burn_in=100, chains=2, rng=3)
+    error = np.hypot(found.posterior.inclusion_mcse, exact.posterior.inclusion_mcse)
+    # |z| < 5.5 in 3 comparisons of 6 cases: 7e-7.
+    assert np.abs((found.posterior.inclusion - exact.posterior.inclusion) / error).max() < 5.5
+    (name,) = found.nuisance.index
+    one, other = found.nuisance.loc[name], exact.nuisance.loc[name]
+    # At least 300 of the draws count.
+    assert abs(one["mean"] - other["mean"]) < 5.5 * other["sd"] / np.sqrt(300)
+
+
+@pytest.mark.statistical
+@pytest.mark.parametrize("prior", [rj.HyperG(3), rj.HyperGN(4), rj.ZellnerSiow()], ids=repr)
+@pytest.mark.parametrize("kind", KINDS)
+def test_long_chains_agree_with_enumeration(tables, kind, prior):
+    model = model_of(kind, tables, prior, FORMULA)
+    exact = model.fit(rng=1, pairs=8192)
+    for sampler, draws in (("rjmcmc", 60_000), ("population", 20_000)):
+        found = model.fit(sampler=sampler, draws=draws, rng=2)
+        error = np.hypot(found.posterior.inclusion_mcse, exact.posterior.inclusion_mcse)
+        # |z| < 6 in 3 comparisons of 12 cases: 7e-8 by the normal law.
+        away = found.posterior.inclusion - exact.posterior.inclusion
+        assert np.abs(away / error).max() < 6
+        assert np.abs(away).max() < 6 * 3e-3
+        for name in ("mean", "sd"):
+            near = found.coefficients[name] - exact.coefficients[name]
+            assert np.abs(near / exact.coefficients["sd"]).max() < 0.05
+        assert found.nuisance["mean"].iloc[0] == pytest.approx(exact.nuisance["mean"].iloc[0], rel=0.02)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_one_g_for_all_models(tables, kind):
+    """Empirical Bayes with the information of the null model; its g is at the maximum of the sum."""
+    model = model_of(kind, tables, rj.EmpiricalBayes("global", information="null"))
+    fits = {
+        g: model_of(kind, tables, rj.GPrior(g, information="null")).fit(rng=1)
+        for g in (model.g, model.g / 3, model.g * 3)
+    }
+    np.testing.assert_allclose(model.fit(rng=1).posterior.inclusion, fits[model.g].posterior.inclusion)
+    prior = {(): 1 / 3, ("a",): 1 / 6, ("b",): 1 / 6, ("a", "b"): 1 / 3}
+    totals = [
+        logsumexp(fit.models["log_marginal"], b=fit.models["terms"].map(prior).to_numpy(float))
+        for fit in fits.values()
+    ]
+    assert totals[0] > max(totals[1:])
+
+
+@pytest.mark.parametrize(
+    "prior",
+    [rj.HyperG(information="observed"), rj.EmpiricalBayes(), rj.EmpiricalBayes("local", "null"), rj.AIC()],
+    ids=repr,
+)
+@pytest.mark.parametrize("kind", KINDS)
+def test_rules_are_refused(tables, kind, prior):
+    unknown = {"negbin": "theta", "gamma": "shape"}[kind]
+    with pytest.raises(rj.NotAvailableError, match=f"unknown {unknown} supports .*mixtures.*or give {unknown}"):
+        model_of(kind, tables, prior)
+
+
+def test_jumps_need_a_prior_with_a_full_conditional(tables):
+    with pytest.raises(rj.NotAvailableError, match=r"full conditional.*Robust.*sampler='collapsed'"):
+        model_of("negbin", tables, rj.Robust()).fit(sampler="rjmcmc", rng=1)
+    with pytest.raises(rj.ParameterError, match=r"'surrogate' .* mixtures"):
+        model_of("negbin", tables, rj.HyperG()).fit(sampler="rjmcmc", surrogate=1, rng=1)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_results(tables, kind, tmp_path):
+    """Predictions, single models, files, longer runs and sensitivity."""
+    frame = tables[kind]
+    model = model_of(kind, tables, rj.HyperGN(), FORMULA)
+    fit = model.fit(sampler="rjmcmc", draws=900, burn_in=100, chains=1, rng=2)
+    ends = fit.get_prediction(frame).summary_frame()[["obs_ci_lower", "obs_ci_upper"]].to_numpy().T
+    # Of 40 intervals of 95 %, ten or more miss their response with a chance below 1e-4.
+    assert np.sum((frame["y"] >= ends[0]) & (frame["y"] <= ends[1])) > N - 10
+    fit.save(tmp_path / "fit.zip")
+    loaded = rj.load(tmp_path / "fit.zip", data=frame)
+    assert loaded.model.coef_prior == rj.HyperGN()
+    pd.testing.assert_frame_equal(loaded.nuisance, fit.nuisance)
+    longer = loaded.extend(50)
+    whole = model.fit(sampler="rjmcmc", draws=950, burn_in=100, chains=1, rng=2)
+    for name, values in whole.draws.nuisance.items():
+        np.testing.assert_array_equal(longer.draws.nuisance[name], values)
+    single = fit.single_model(["a"])
+    assert np.abs(np.log(single.predict(frame) / fit.predict(frame))).max() < 1.5
+    priors = {"mixture": rj.HyperGN(), "known": rj.GPrior("n", information="null")}
+    assert model.sensitivity(coef_priors=priors, rng=1).inclusion.notna().all(axis=None)
+
+
+def test_a_level_without_events():
+    """Its coefficient has no lower bound in the likelihood, and the prior of g a heavy tail."""
+    rng = np.random.default_rng(4)
+    frame = pd.DataFrame({"level": np.repeat(["p", "q", "r"], 20), "x": rng.standard_normal(60)})
+    frame["y"] = np.where(frame["level"] == "q", 0, rng.poisson(2 * rng.gamma(1.5, 1 / 1.5, 60)))
+    model = rj.negbin("y ~ C(level) + x", frame, coef_prior=rj.HyperG(3))
+    with pytest.warns(rj.SeparationWarning):
+        exact = model.fit(rng=1, pairs=2**14)
+    assert exact.inclusion.loc["C(level)", "posterior"] > 0.99
+    with pytest.warns(rj.SeparationWarning):
+        found = model.fit(sampler="rjmcmc", draws=4000, rng=1)
+    assert found.inclusion.loc["x", "posterior"] == pytest.approx(exact.inclusion.loc["x", "posterior"], abs=0.06)
+
+
+def test_rows_in_chunks_with_few_distinct_ones():
+    """They are combined, as those of a data frame."""
+    rng = np.random.default_rng(5)
+    frame = pd.DataFrame({"a": rng.integers(0, 2, 300), "b": rng.integers(0, 3, 300)})
+    frame["y"] = rng.poisson(np.exp(0.3 * frame["a"]) * rng.gamma(2, 0.5, 300))
+    options = {"coef_prior": rj.ZellnerSiow()}
+    whole = rj.negbin("y ~ a + b", frame, **options).fit(rng=1)
+    parts = rj.negbin("y ~ a + b", lambda: iter([frame[:120], frame[120:]]), **options).fit(rng=1)
+    np.testing.assert_allclose(parts.posterior.inclusion, whole.posterior.inclusion, rtol=1e-6)
+
+
+def test_the_command_line_knows_them(tables, tmp_path, capsys):
+    tables["negbin"].to_csv(tmp_path / "rows.csv", index=False)
+    words = ["y ~ a + b", str(tmp_path / "rows.csv"), "--model", "negbin", "--seed", "1"]
+    assert main([*words, "--coef-prior", "hyper-g"]) in (0, None)
+    assert "HyperG" in capsys.readouterr().out
