@@ -36,7 +36,8 @@ class NegbinSelection(SizedSelection):
         Columns, one per term, without a constant. Columns of text and categories become factors.
     theta : float, optional
         The size theta, above 0, if it is known. None estimates it together with the coefficients, whose prior
-        is then a `GPrior` with a known g and not of observed information, or `Normal`.
+        is then a `GPrior` or a mixture of g-priors, not of observed information, `Normal`, or
+        ``EmpiricalBayes("global", information="null")``.
     theta_prior : LogNormal, optional
         Prior on an unknown theta; None is ``LogNormal(0, 2)``, with 95 % of its mass between 0.02 and 50.
     coef_prior : GPrior, mixture of g-priors, Normal, EmpiricalBayes, BIC or AIC, optional

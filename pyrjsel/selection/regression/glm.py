@@ -218,8 +218,8 @@ class Regression(TermColumns):
             unknown = listed(family.expanded)
             raise NotAvailableError(
                 f"A {family.name} model with an unknown {unknown} supports Normal priors, GPrior and mixtures "
-                f"of g-priors without information='observed', and EmpiricalBayes('global'). Got "
-                f"{coef_prior!r}: use one of these, or give {unknown}."
+                f"of g-priors without information='observed', and EmpiricalBayes('global', "
+                f"information='null'). Got {coef_prior!r}: use one of these, or give {unknown}."
             )
         return cls(
             columns,

@@ -348,7 +348,6 @@ BAD = {
         "'shape_prior' .* LogNormal",
     ),
     "both": ({"shape": 2, "shape_prior": rj.LogNormal(0, 1)}, rj.ParameterError, r"'shape_prior'.* known"),
-    "a mixture": ({"coef_prior": rj.ZellnerSiow()}, rj.NotAvailableError, r"unknown shape .*or give shape"),
     "negative weights": ({"weights": -np.ones(N)}, rj.DataError, "'weights' must be non-negative"),
     "no weights": ({"weights": np.zeros(N)}, rj.DataError, "'weights' must have a positive value"),
 }

@@ -318,8 +318,6 @@ BAD = {
         "'theta_prior' .* LogNormal",
     ),
     "both": ({"theta": 2, "theta_prior": rj.LogNormal(0, 1)}, rj.ParameterError, r"'theta_prior'.* known"),
-    "a mixture": ({"coef_prior": rj.ZellnerSiow()}, rj.NotAvailableError, r"unknown theta .*or give theta"),
-    "BIC": ({"coef_prior": rj.BIC()}, rj.NotAvailableError, r"unknown theta .*or give theta"),
 }
 
 

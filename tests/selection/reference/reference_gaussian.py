@@ -22,6 +22,18 @@ from pyrjsel.model_space import ModelSpace
 from pyrjsel.selection.regression.gaussian_rows import GaussianRows
 
 
+def draw_log_g(
+    conditional: tuple[float, float, float], d: int, half_form: float, log_g: float, rng: np.random.Generator
+) -> float:
+    """Return a draw of log g given `d` coefficients with half a quadratic form, see ``Mixture.conditional``."""
+    shape, power, unit = conditional
+    shape += 0.5 * d
+    latent = rng.standard_gamma(power) / (1 + unit * math.exp(-log_g)) if power else 1.0
+    # A gamma variate of shape a is one of shape a + 1 times U^(1 / a).
+    first = math.log(unit * latent + half_form) - math.log(rng.standard_gamma(shape + 1))
+    return first + rng.standard_exponential() / shape
+
+
 @dataclass(frozen=True)
 class State(reference.State):
     """A state of the chain: model, internal coefficients, and the scales.
@@ -101,15 +113,9 @@ class GaussianTwin:
         shape = t * (0.5 * (whole.n + size) + whole.a + 1) - 1
         variance = t * (0.5 * (self.residual(state.b) + own) + whole.b) / rng.standard_gamma(shape)
         log_g = state.log_g
-        if whole.prior.conditional(whole.n) is not None:
-            shape, power, unit = whole.prior.conditional(whole.n)
-            shape += 0.5 * size
-            latent = rng.standard_gamma(power) / (1 + unit * math.exp(-log_g)) if power else 1.0
-            rate = unit * latent + 0.5 * t * form / variance
-            # A gamma variate of shape a is one of shape a + 1 times U^(1 / a).
-            log_g = (
-                math.log(rate) - math.log(rng.standard_gamma(shape + 1)) + rng.standard_exponential() / shape
-            )
+        conditional = whole.prior.conditional(whole.n)
+        if conditional is not None:
+            log_g = draw_log_g(conditional, size, 0.5 * t * form / variance, log_g, rng)
         return State(state.gamma, state.b, variance, log_g)
 
     def step(self, state: State, rng: np.random.Generator) -> tuple[State, list[reference.Move]]:

@@ -159,10 +159,10 @@ CASES = {
         rj.DataError,
         r"fit the response perfectly \(R\^2 = 1\).*infinite.*sigma_prior",
     ),
-    "mixtures with an unknown theta": (
-        lambda: negbin(coef_prior=rj.HyperGN()).fit(),
+    "criteria with an unknown theta": (
+        lambda: negbin(coef_prior=rj.BIC()).fit(),
         rj.NotAvailableError,
-        "unknown theta supports Normal .*Got HyperGN.*or give theta",
+        "unknown theta supports Normal .*Got BIC.*or give theta",
     ),
 }
 

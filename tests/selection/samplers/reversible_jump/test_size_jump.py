@@ -1,4 +1,4 @@
-"""Reversible jumps with an unknown size of a family, against plain numpy and exact densities."""
+"""Reversible jumps with an unknown size of a family, and g too, against plain numpy and exact densities."""
 
 import pickle
 from dataclasses import replace
@@ -9,11 +9,13 @@ import pytest
 import reference_jumps as reference
 import reference_size
 import slopes
+from reference_gaussian import draw_log_g
 from scipy import stats
 
 from pyrjsel.families import Gamma, NegativeBinomial
 from pyrjsel.model_space import unpack
 from pyrjsel.selection.priors.coefficients import GPrior, Normal
+from pyrjsel.selection.priors.g_mixtures import HyperGN
 from pyrjsel.selection.regression.glm import Regression
 from pyrjsel.selection.samplers.base import Job
 from pyrjsel.selection.samplers.reversible_jump.rjmcmc import JumpMoves, RJMCMCChain, make_chain
@@ -23,6 +25,7 @@ PRIOR = (0.3, 1.2)
 KINDS = {
     "g": {"coef_prior": GPrior("n", information="null")},
     "weights and offset": {"coef_prior": Normal(0.8), "weighted": True, "with_offset": True},
+    "mixture": {"coef_prior": HyperGN(4.0), "weighted": True, "with_offset": True},
 }
 # The class, and the size of the oracles' derivatives.
 FAMILIES = {"negbin": (NegativeBinomial, "THETA"), "gamma": (Gamma, "SHAPE")}
@@ -45,13 +48,13 @@ def case(request, kit):
     return replace(made, regression=regression)
 
 
-def loop_of(case, gamma, b, size, **rest):
+def loop_of(case, gamma, b, scales, **rest):
     regression = case.regression
     return make_chain(
         regression,
         case.space,
         np.array(gamma, dtype=np.uint8),
-        np.append(b, size),
+        np.append(b, scales),
         max_columns=regression.n_columns,
         raw_shift=regression.raw_shift,
         n_swaps=2,
@@ -74,69 +77,103 @@ def eta_of(case, b):
 
 
 def a_state(case):
-    """A model with two terms, coefficients and a size."""
+    """A model with two terms, coefficients, and scales: a size, and log g if it is unknown."""
     b = np.zeros(case.regression.n_columns)
     b[[0, 1, 4]] = 0.5, 0.3, -0.2
-    return [1, 0, 1], b, 1.4
+    return [1, 0, 1], b, [1.4] if case.regression.prior.mixture is None else [1.4, 2.0]
+
+
+def prior_at(case, scales):
+    """The prior of coefficients given the scales."""
+    prior = case.regression.prior
+    return prior if prior.mixture is None else prior.given(scales[1])
+
+
+def of_b(case, gamma, b, scales):
+    """The log prior density of coefficients."""
+    columns = case.regression.model_columns(np.array(gamma, dtype=np.uint8))
+    return prior_at(case, scales).logpdf(b[columns], columns)
+
+
+def half_form(case, b):
+    """Half the quadratic form of coefficients at g = 1."""
+    return 0.5 * b @ case.regression.prior.precision @ b
 
 
 def test_densities(case):
     """All constants of the size are there, and its logarithm has its normal prior."""
-    gamma, b, size = a_state(case)
-    likelihood, of_b, of_model = loop_of(case, gamma, b, size).log_density()
-    want = reference_size.log_density(rows_of(case), eta_of(case, b), np.log(size))
+    gamma, b, scales = a_state(case)
+    likelihood, found, of_model = loop_of(case, gamma, b, scales).log_density()
+    want = reference_size.log_density(rows_of(case), eta_of(case, b), np.log(scales[0]))
     assert likelihood == pytest.approx(want, rel=1e-12)
-    columns = case.regression.model_columns(np.array(gamma, dtype=np.uint8))
-    assert of_b == pytest.approx(case.regression.prior.logpdf(b[columns], columns), abs=1e-10)
+    # Of coefficients in units of sqrt(g), as powers of the density need.
+    unit = 0.0 if case.regression.prior.mixture is None else 1.0 * scales[1]
+    assert found == pytest.approx(of_b(case, gamma, b, scales) + unit, abs=1e-10)
     assert of_model == pytest.approx(case.space.log_prior(np.array(gamma, dtype=np.uint8)))
 
 
 def test_same_draws_as_the_twin(case, monkeypatch):
-    """Whole iterations: the size, then flips, swaps and coefficients given it."""
+    """Whole iterations: g and the size, then flips, swaps and coefficients given them."""
     iterations, width = 60, case.regression.n_columns
-    gamma, b, size = a_state(case)
-    loop, rng, twin_rng = loop_of(case, gamma, b, size), np.random.default_rng(5), np.random.default_rng(5)
+    gamma, b, scales = a_state(case)
+    loop, rng, twin_rng = loop_of(case, gamma, b, scales), np.random.default_rng(5), np.random.default_rng(5)
     words, heights = np.zeros((iterations, 1), dtype=np.uint64), np.empty(iterations)
-    draws, sums = np.empty((iterations, width + 1)), np.zeros((4, width))
+    draws, sums = np.empty((iterations, width + len(scales))), np.zeros((4, width))
     loop.run(rng, iterations, words=words, log_posterior=heights, coefficients=draws, sums=sums)
     state = reference.State(np.array(gamma, dtype=np.uint8), b)
+    mixture = case.regression.prior.mixture
     for k in range(iterations):
-        size = reference_size.update(rows_of(case), eta_of(case, state.b), size, 1.0, twin_rng)
+        if mixture is not None:
+            d = case.regression.model_columns(state.gamma).size - 1
+            conditional = mixture.conditional(case.regression.prior.total_weight)
+            scales[1] = draw_log_g(conditional, d, half_form(case, state.b), scales[1], twin_rng)
+        scales[0] = reference_size.update(rows_of(case), eta_of(case, state.b), scales[0], 1.0, twin_rng)
         made, oracles = FAMILIES[case.regression.family.name]
-        monkeypatch.setattr(slopes, oracles, size)
-        known = replace(case.regression, family=made(size))
+        monkeypatch.setattr(slopes, oracles, scales[0])
+        known = replace(case.regression, family=made(scales[0]), prior=prior_at(case, scales))
         transition = reference.Transition(known, case.space, 2)
         state, _ = reference.step(transition, state, twin_rng)
         np.testing.assert_array_equal(unpack(words[k : k + 1], 3)[0], state.gamma)
         # Rounding errors of a step are 1e-13, and a slice forgets where it came from.
-        np.testing.assert_allclose(draws[k], [*state.b, size], rtol=1e-8, atol=1e-9)
-        columns = case.regression.model_columns(state.gamma)
-        want = reference_size.log_density(rows_of(case), eta_of(case, state.b), np.log(size))
-        want += case.regression.prior.logpdf(state.b[columns], columns) + case.space.log_prior(state.gamma)
+        np.testing.assert_allclose(draws[k], [*state.b, *scales], rtol=1e-8, atol=1e-9)
+        want = reference_size.log_density(rows_of(case), eta_of(case, state.b), np.log(scales[0]))
+        want += of_b(case, state.gamma, state.b, scales) + case.space.log_prior(state.gamma)
         assert heights[k] == pytest.approx(want, abs=1e-7)
     assert rng.bit_generator.state == twin_rng.bit_generator.state
 
 
 @pytest.mark.parametrize("power", [1.0, 0.3, 4.0])
-def test_size_given_the_rest(case, power):
-    """1,500 draws, each after four updates, have the density of the target: twelve tests at 1e-7 each.
+def test_scales_given_the_rest(case, power):
+    """1,500 draws, each after four updates, have the density of the target: 24 tests at 1e-7 each.
 
-    Successive updates are correlated by about 0.3, so that those kept are by 0.01.
+    Successive updates are correlated by about 0.3, so that those kept are by 0.01. The power is that of the
+    likelihood, the prior of the size, and the prior of coefficients in units of sqrt(g); g has its prior.
     """
-    gamma, b, size = a_state(case)
-    loop, rng, found = loop_of(case, gamma, b, size), np.random.default_rng(6), []
+    gamma, b, scales = a_state(case)
+    loop, rng, found = loop_of(case, gamma, b, scales), np.random.default_rng(6), []
     loop.set_temperature(power)
     for _ in range(1500):
         for _ in range(4):
             loop.draw(rng)
-        found.append(loop.state()[1][-1])
+        found.append(loop.state()[1][b.size :])
+    found = np.array(found)
     grid = np.linspace(PRIOR[0] - 12, PRIOR[0] + 12, 6001)
     eta = eta_of(case, b)
     heights = np.array([reference_size.log_density(rows_of(case), eta, t) for t in grid[::10]])
-    density = np.exp(np.interp(grid, grid[::10], power * (heights - heights.max())))
-    law = np.cumsum(density) / density.sum()
-    assert stats.kstest(np.log(found), lambda t: np.interp(t, grid, law)).pvalue > 1e-7
-    np.testing.assert_array_equal(loop.state()[1][:-1], b)
+    check_law(np.log(found[:, 0]), grid, power * np.interp(grid, grid[::10], heights - heights.max()))
+    prior = case.regression.prior
+    if prior.mixture is not None:
+        v, n = np.linspace(-15.0, 60.0, 6001), prior.total_weight
+        # Two coefficients, whose density given g is exp(-form / 2 g) in these units times 1 / g.
+        check_law(
+            found[:, 1], v, prior.mixture.log_density(v, n) - v - power * half_form(case, b) * np.exp(-v)
+        )
+    np.testing.assert_array_equal(loop.state()[1][: b.size], b)
+
+
+def check_law(draws, grid, heights):
+    law = np.cumsum(np.exp(heights - heights.max()))
+    assert stats.kstest(draws, lambda t: np.interp(t, grid, law / law[-1])).pvalue > 1e-7
 
 
 def test_an_interrupted_chain_goes_on_to_the_same_draws(case):
@@ -160,6 +197,6 @@ def test_an_interrupted_chain_goes_on_to_the_same_draws(case):
 
 @pytest.mark.parametrize("size", [0.0, -1.0, np.inf, np.nan])
 def test_size_must_be_positive(case, size):
-    gamma, b, _ = a_state(case)
+    gamma, b, scales = a_state(case)
     with pytest.raises(ValueError, match="the size must be positive"):
-        loop_of(case, gamma, b, size)
+        loop_of(case, gamma, b, [size, *scales[1:]])
