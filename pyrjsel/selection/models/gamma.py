@@ -35,8 +35,8 @@ class GammaSelection(SizedSelection):
         Columns, one per term, without a constant. Columns of text and categories become factors.
     shape : float, optional
         The shape, above 0, if it is known; 1 is the exponential distribution. None estimates it together with
-        the coefficients, whose prior is then a `GPrior` or a mixture of g-priors, not of observed information,
-        `Normal`, or ``EmpiricalBayes("global", information="null")``.
+        the coefficients, whose prior is then a `GPrior` or a mixture of g-priors, not of observed
+        information, `Normal`, or ``EmpiricalBayes("global", information="null")``.
     shape_prior : LogNormal, optional
         Prior on an unknown shape; None is ``LogNormal(0, 2)``, with 95 % of its mass between 0.02 and 50.
     coef_prior : GPrior, mixture of g-priors, Normal, EmpiricalBayes, BIC or AIC, optional

@@ -217,8 +217,8 @@ class Regression(TermColumns):
         if family.expanded and prior.rule is not None:
             unknown = listed(family.expanded)
             raise NotAvailableError(
-                f"A {family.name} model with an unknown {unknown} supports Normal priors, GPrior and mixtures "
-                f"of g-priors without information='observed', and EmpiricalBayes('global', "
+                f"A {family.name} model with an unknown {unknown} supports Normal priors, GPrior and "
+                "mixtures of g-priors without information='observed', and EmpiricalBayes('global', "
                 f"information='null'). Got {coef_prior!r}: use one of these, or give {unknown}."
             )
         return cls(

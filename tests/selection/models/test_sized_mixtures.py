@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 from scipy import optimize, stats
 from scipy.special import logsumexp
-from turns import by_turns, every
+from turns import by_turns
 
 import pyrjsel as rj
 from pyrjsel.__main__ import main
@@ -85,7 +85,14 @@ class Quadrature:
         return logsumexp(heights + prior.density_at(t, N, self.d))
 
 
-MIXTURES = [rj.HyperG(3), rj.ZellnerSiow(), rj.HyperGN(4), rj.Robust(), rj.Intrinsic(), rj.CCH(1.0, 20.0, 1.0)]
+MIXTURES = [
+    rj.HyperG(3),
+    rj.ZellnerSiow(),
+    rj.HyperGN(4),
+    rj.Robust(),
+    rj.Intrinsic(),
+    rj.CCH(1.0, 20.0, 1.0),
+]
 
 
 @pytest.mark.parametrize(
@@ -105,7 +112,7 @@ def test_integrals_agree_with_quadrature(tables, kind, terms, prior):
     gamma = np.array([name in terms for name in ("a", "b")], dtype=np.uint8)
     found = fit._marginal.integrate(gamma, pairs=2**15 if len(terms) == 1 else 2**18)
     want = Quadrature(kind, tables[kind], terms).over_g(prior)
-    # Six standard errors: 2e-8 in 8 cases. Sums over g have an error of 5e-5, those over coefficients of as much.
+    # Six standard errors: 2e-8 in 8 cases. Sums over g have an error of 5e-5, those over coefficients too.
     assert found.variance < (3e-7 if len(terms) == 1 else 2e-7)
     assert abs(found.log_marginal - want) < 6 * np.sqrt(found.variance) + 1e-4
 
@@ -173,7 +180,9 @@ def test_one_g_for_all_models(tables, kind):
 @pytest.mark.parametrize("kind", KINDS)
 def test_rules_are_refused(tables, kind, prior):
     unknown = {"negbin": "theta", "gamma": "shape"}[kind]
-    with pytest.raises(rj.NotAvailableError, match=f"unknown {unknown} supports .*mixtures.*or give {unknown}"):
+    with pytest.raises(
+        rj.NotAvailableError, match=f"unknown {unknown} supports .*mixtures.*or give {unknown}"
+    ):
         model_of(kind, tables, prior)
 
 
@@ -218,7 +227,9 @@ def test_a_level_without_events():
     assert exact.inclusion.loc["C(level)", "posterior"] > 0.99
     with pytest.warns(rj.SeparationWarning):
         found = model.fit(sampler="rjmcmc", draws=4000, rng=1)
-    assert found.inclusion.loc["x", "posterior"] == pytest.approx(exact.inclusion.loc["x", "posterior"], abs=0.06)
+    assert found.inclusion.loc["x", "posterior"] == pytest.approx(
+        exact.inclusion.loc["x", "posterior"], abs=0.06
+    )
 
 
 def test_rows_in_chunks_with_few_distinct_ones():

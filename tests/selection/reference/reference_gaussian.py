@@ -25,7 +25,7 @@ from pyrjsel.selection.regression.gaussian_rows import GaussianRows
 def draw_log_g(
     conditional: tuple[float, float, float], d: int, half_form: float, log_g: float, rng: np.random.Generator
 ) -> float:
-    """Return a draw of log g given `d` coefficients with half a quadratic form, see ``Mixture.conditional``."""
+    """Return a draw of log g given `d` coefficients; see ``Mixture.conditional``."""
     shape, power, unit = conditional
     shape += 0.5 * d
     latent = rng.standard_gamma(power) / (1 + unit * math.exp(-log_g)) if power else 1.0

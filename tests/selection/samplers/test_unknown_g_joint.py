@@ -1,9 +1,10 @@
 """Joint-distribution tests (Geweke 2004) of mixtures of g-priors, and of unknown sizes with them.
 
-Draw a model, g, a size if the family has one, coefficients and a response from their joint law, start a sampler there, let it run for a few
-iterations given that response. If it leaves every posterior invariant, states afterwards have with the
-response the joint law of those before: every function of both has the same mean. Enumeration does not start
-anywhere: a model and coefficients are drawn from the posterior that it gives. Levels are 1e-6 a test.
+Draw a model, g, a size if the family has one, coefficients and a response from their joint law, start a
+sampler there, let it run for a few iterations given that response. If it leaves every posterior invariant,
+states afterwards have with the response the joint law of those before: every function of both has the same
+mean. Enumeration does not start anywhere: a model and coefficients are drawn from the posterior that it
+gives. Levels are 1e-6 a test.
 
 The flat prior of the intercept becomes a proper one by an additional row whose columns are zero and whose
 response is fixed, as if it came with the prior. The information of the null model is that at a first
@@ -60,8 +61,8 @@ ANCHORS = {
 }
 # Precisions are multiplied by this: fewer responses separate the classes.
 TIGHT = 5.0
-# Laws are those given that all responses are smaller, and positive ones larger than the inverse. Heavy tails of
-# g give means of any size.
+# Laws are those given that all responses are smaller, and positive ones larger than the inverse. Heavy tails
+# of g give means of any size.
 MOST = 1e5
 
 
@@ -199,7 +200,7 @@ class World:
         gamma = found.gamma[rng.choice(len(found.gamma), p=found.probability)]
         single = MarginalLikelihood(regression, found.entropy, found.pairs, regression.n_columns)
         b, sizes = single.sample(gamma, 1, rng)
-        return gamma, b[0], {"size": sizes[name][0] for name in self.size_name}
+        return gamma, b[0], {"size": sizes[self.size_name[0]][0]} if sizes else {}
 
     def statistics(self, gamma, b, scales, y):
         """Bounded functions of state and response that a wrong transition may move."""

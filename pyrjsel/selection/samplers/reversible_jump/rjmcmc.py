@@ -42,10 +42,10 @@ def make_chain(
             rest["mixture"] = prior.mixture.conditional(prior.total_weight)
         if not family.expanded:
             return ReversibleJump(*common, **rest) if prior.mixture is None else MixtureJump(*common, **rest)
+        more = {**family.of_jumps(), **rest}
         if family.scaled:
-            return ScaleJump(*common, **family.of_jumps(), **rest)
-        rows = {"weights": regression.row_weights, "offset": regression.offset}
-        return SizeJump(*common, **rows, **family.of_jumps(), **rest)
+            return ScaleJump(*common, **more)
+        return SizeJump(*common, weights=regression.row_weights, offset=regression.offset, **more)
     whole = regression.whole
     return GaussianJump(
         *common,
