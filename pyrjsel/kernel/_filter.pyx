@@ -121,13 +121,15 @@ cdef class ParticleLoop:
                 elif self.c > 0.0:
                     self.step(bits, t - 1, &k[i], &centres[i, 0])
 
-    def weigh(self, rng, int[::1] k, int[:, ::1] centres, const double[::1] sigma2, const double[::1] delta2,
-              double[::1] out):
+    def weigh(self, rng, double chance, int[::1] k, int[:, ::1] centres, const double[::1] sigma2,
+              const double[::1] delta2, double[::1] out):
         """Let each particle take the newest row as a centre, or not, in place; its column must be there.
 
         Parameters
         ----------
         rng : numpy.random.Generator
+        chance : float
+            Probability with which these particles, and not others, are asked; 0 of those that are not.
         k, centres, sigma2, delta2 : arrays
             Of the particles, as in `FilterState`.
         out : float64 array (N,)
@@ -137,7 +139,7 @@ cdef class ParticleLoop:
         cdef Py_ssize_t i
         with rng.bit_generator.lock, nogil:
             for i in range(k.shape[0]):
-                out[i] = self.adapt(bits, &k[i], &centres[i, 0], sigma2[i], delta2[i])
+                out[i] = self.adapt(bits, chance, &k[i], &centres[i, 0], sigma2[i], delta2[i])
 
     def set_priors(self, double a_y, double b_y, double a_beta, double b_beta):
         """Change the inverse gamma priors of sigma^2 and delta^2."""
@@ -218,7 +220,7 @@ cdef class ParticleLoop:
         """Chance that a set of k centres loses one."""
         return self.c * fmin(1.0, k / self.mean)
 
-    cdef double adapt(self, bitgen_t* bits, int* size, int* centres, double sigma2,
+    cdef double adapt(self, bitgen_t* bits, double chance, int* size, int* centres, double sigma2,
                       double delta2) noexcept nogil:
         """Let a set take the newest row in, or not, and return the log of what the data say of the choices.
 
@@ -230,13 +232,18 @@ cdef class ParticleLoop:
         times s_t(k) / s_{t-1}(k) = (t - k) / t if U = U', s_t(k + 1) / s_{t-1}(k) / 2 = Lambda / (2 t) for an
         additional centre, and s_t(k) / s_{t-1}(k) / (2 (t - k)) = 1 / (2 t) in place of a centre. The next
         set is drawn in proportion to these, so that the weight is their sum, whatever is drawn.
+
+        Where a set is asked with a `chance` below 1, sets with the newest row count 1 / chance times; one
+        that is not asked stays. On average over both each set has the same weight.
         """
         cdef int k = size[0], d = k + self.fixed, slot = self.slot[self.t - 1], i, chosen = 0
         cdef double base, top, total = 0.0, u
         cdef double* score = self.score
         self.take(k, centres)
         base = self.factorise(d, sigma2, delta2)
-        score[0] = log(self.t - k)
+        if chance == 0.0:
+            return base + log((self.t - k) / <double> self.t)
+        score[0] = log(self.t - k) + log(chance)
         score[1] = self.log_mean - (LOG_2 if k + 1 < self.t else 0.0)
         score[1] = score[1] + self.change(d, 0, slot, sigma2, delta2) if k < self.most else -INFINITY
         top = fmax(score[0], score[1])
@@ -256,7 +263,7 @@ cdef class ParticleLoop:
         if chosen > 0:
             centres[k] = self.t - 1
             size[0] = k + 1
-        return base + top + log(total / self.t)
+        return base + top + log(total / (self.t * chance))
 
     cdef double literal_move(self, bitgen_t* bits, int t, int* size, int* centres) noexcept nogil:
         """The move of the paper, where the newest row is like the others, and the weight that it prints."""

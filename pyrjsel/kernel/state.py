@@ -57,7 +57,8 @@ class KernelSettings:
         ``"exact"``, or ``"paper"`` for the biased weights of Vermaak, Godsill and Doucet (2003).
     rejuvenate : int
         Moves of each particle in a sweep that leaves its posterior invariant; there is one sweep at each row,
-        and up to 8 where few particles are left after resampling.
+        and up to 8 where few particles are left after resampling. From 1,024 rows on, a share of the
+        particles moves at a row that changes little: a half, and the smaller, the more rows there are.
     trend : int
         Inputs with a linear trend beside the kernels: none or all of them, the first ones of a row.
     """
@@ -198,7 +199,7 @@ class FilterState(Particles):
     columns : ndarray (m, t)
         Kernel values of all rows at each owner; fixed columns first.
     gram : ndarray (m, m)
-        Inner products of columns.
+        Inner products of columns; those of columns that no particle holds together need not be.
     moments : ndarray (m,)
         Inner products of columns and y.
     ess : ndarray (t,)

@@ -70,20 +70,25 @@ def test_bench_growth(what, table):
     table.add("growth of build and fit", what, exponent(sizes, seconds), "exponent", target=target, note=note)
 
 
-def test_bench_growth_of_a_kernel_row(table):
-    """Of the last 50 rows before each size."""
-    sizes = (500, 1000, 2000, 4000)
+@pytest.mark.parametrize("grouped", [True, False])
+def test_bench_growth_of_a_kernel_row(grouped, table, monkeypatch):
+    """Of the last 100 rows before each size, with groups of particles that move and with all at each row."""
+    sizes = (625, 1250, 2500, 5000, 10_000) if grouped else (625, 1250, 2500, 5000)
+    if not grouped:
+        monkeypatch.setattr("pyrjsel.kernel.samplers.filter.GROUPED", 10**6)
     rng = np.random.default_rng(1)
-    x = rng.uniform(-10, 10, size=(sizes[-1], 1))
+    x = rng.uniform(-10, 10, size=(10_000, 1))
     y = np.sinc(x[:, 0] / np.pi) + 0.1 * rng.normal(size=len(x))
     settings = KernelSettings(make_kernel("gaussian", 1.6, "2w2"), mean_kernels=1.0)
     runner = FilterRunner(settings, x, (y - y.mean()) / y.std(), np.random.default_rng(1))
     seconds, at = [], 0
     for size in sizes:
-        runner.advance(size - 50 - at)
+        runner.advance(size - 100 - at)
         start = time.process_time()
-        runner.advance(50)
-        seconds.append((time.process_time() - start) / 50)
+        runner.advance(100)
+        seconds.append((time.process_time() - start) / 100)
         at = size
     note = "; ".join(f"{size:,}: {1e3 * each:.2g} ms" for size, each in zip(sizes, seconds, strict=True))
-    table.add("growth", "kernel filter, a row", exponent(sizes, seconds), "exponent", target=0.3, note=note)
+    what = "kernel filter, a row" + ("" if grouped else ", all particles move")
+    target = 0.3 if grouped else None
+    table.add("growth", what, exponent(sizes, seconds), "exponent", target=target, note=note)

@@ -81,6 +81,20 @@ def test_weights_are_exact(t, changes):
     assert state.log_evidence == pytest.approx(log_evidence, abs=0.02)
 
 
+@pytest.mark.parametrize("surprise", [0.7, np.inf])
+def test_weights_are_exact_where_few_particles_are_asked(surprise, monkeypatch):
+    """One in t takes the newest row in and moves, at all rows or at those that are not surprising."""
+    monkeypatch.setattr("pyrjsel.kernel.samplers.filter.GROUPED", 1)
+    monkeypatch.setattr("pyrjsel.kernel.samplers.filter.SURPRISE", surprise)
+    settings = replace(FIXED, ess_threshold=1.0)
+    x, y = toy(6)
+    exact, log_evidence = enumerate_posterior(settings, x, y)
+    state = after(settings, x, y, seed=1)
+    # As above; weights differ more, by what few are asked.
+    assert distance(occupancy(state), exact) < 0.03
+    assert state.log_evidence == pytest.approx(log_evidence, abs=0.03)
+
+
 def test_ways_back_are_probabilities():
     for t in range(1, 6):
         for k in range(t + 1):
@@ -227,9 +241,12 @@ def test_particles_are_those_of_the_twin(importance, changes):
         if importance == "exact":
             columns.ensure(np.append(particles.held(), np.int32(t - 1)))
             loop.see(columns.slot[:t], columns.gram, columns.moments, columns.yy)
-            loop.weigh(rng, particles.k, particles.centres, particles.sigma2, particles.delta2, factor)
+            chance = (1.0, 0.3, 0.0)[t % 3]
+            loop.weigh(
+                rng, chance, particles.k, particles.centres, particles.sigma2, particles.delta2, factor
+            )
             proposed = [
-                weigh(settings, x[:t], y[:t], old, *each, twin_rng)
+                weigh(settings, x[:t], y[:t], old, *each, twin_rng, chance)
                 for (old, _), each in zip(proposed, variances, strict=True)
             ]
             np.testing.assert_allclose(factor, [weight for _, weight in proposed], rtol=1e-6, atol=1e-6)
@@ -266,10 +283,11 @@ def same(one, other):
             np.testing.assert_array_equal(first, second, err_msg=field.name)
 
 
-@pytest.mark.parametrize(("rejuvenate", "trend"), [(0, 0), (3, 0), (3, 1)])
-def test_update_is_the_same_as_one_pass(rejuvenate, trend, monkeypatch):
+@pytest.mark.parametrize(("rejuvenate", "trend", "grouped"), [(0, 0, 5), (3, 0, 512), (3, 0, 5), (3, 1, 8)])
+def test_update_is_the_same_as_one_pass(rejuvenate, trend, grouped, monkeypatch):
     # Few rows are kept, so that columns are dropped before, at and after the update.
     monkeypatch.setattr("pyrjsel.kernel.samplers.filter.KEPT", 8)
+    monkeypatch.setattr("pyrjsel.kernel.samplers.filter.GROUPED", grouped)
     settings = replace(RANDOM, rejuvenate=rejuvenate, trend=trend)
     x, y = toy(40)
     whole = after(settings, x, y, seed=4)
@@ -282,16 +300,24 @@ def test_update_is_the_same_as_one_pass(rejuvenate, trend, monkeypatch):
     assert len(whole.owners) < 40
 
 
-@pytest.mark.parametrize("trend", [0, 2])
-def test_cached_columns_are_those_of_their_centres(trend, monkeypatch):
+@pytest.mark.parametrize(("trend", "grouped"), [(0, 512), (2, 512), (0, 4), (2, 4)])
+def test_cached_columns_are_those_of_their_centres(trend, grouped, monkeypatch):
     monkeypatch.setattr("pyrjsel.kernel.samplers.filter.KEPT", 8)
+    monkeypatch.setattr("pyrjsel.kernel.samplers.filter.GROUPED", grouped)
     x, y = toy(40, d=2)
     state = after(replace(RANDOM, trend=trend), x, y, seed=6)
     owners = state.owners[1 + trend :]
     columns = np.column_stack([np.ones(40), x[:, :trend], gaussian(x, x[owners])])
     np.testing.assert_allclose(state.columns, columns.T, rtol=1e-14)
     # Sums of 40 products; those of a trend may cancel.
-    np.testing.assert_allclose(state.gram, columns.T @ columns, rtol=1e-13, atol=1e-12 if trend else 0.0)
+    products = columns.T @ columns
+    if grouped < 40:
+        # Those of columns that some particle holds together are valid.
+        sets = [np.isin(state.owners, [-1, *row[:k]]) for row, k in zip(state.centres, state.k, strict=True)]
+        together = np.any([np.outer(inside, inside) for inside in sets], axis=0)
+        assert not together.all()
+        products[~together] = state.gram[~together]
+    np.testing.assert_allclose(state.gram, products, rtol=1e-13, atol=1e-12 if trend else 0.0)
     np.testing.assert_allclose(state.moments, columns.T @ y, rtol=1e-12, atol=1e-13)
     held = np.unique(state.centres[state.centres >= 0])
     assert set(held) == set(owners)

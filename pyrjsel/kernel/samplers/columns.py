@@ -17,7 +17,8 @@ SPARE = 64
 class Columns:
     """Columns of centres in use, over the rows seen so far; the first are the intercept's and a trend's.
 
-    A column that is not there yet costs O(t m), one that is there nothing; a row costs O(m^2).
+    A column that is not there yet costs O(t m), one that is there nothing; a row costs O(m^2). Where inner
+    products with few columns are asked for (`among`), m is their number, and others are not valid.
 
     Parameters
     ----------
@@ -114,22 +115,37 @@ class Columns:
         self.moments[0] = self.y.sum()
         self.yy = float(self.y @ self.y)
 
-    def ensure(self, rows: NDArray[np.int32]) -> None:
-        """Have the columns of the centres at `rows`, which may repeat."""
-        rows = np.unique(rows[self.slot[rows] < 0])
+    def ensure(self, rows: NDArray[np.int32], among: NDArray[np.int32] | None = None) -> None:
+        """Have the columns of the centres at `rows`, which may repeat.
+
+        Their inner products with each other and with the columns at `among`, which are there, are made, also
+        of those that were there; by default all are valid, and those of new columns are made.
+        """
+        rows = np.unique(rows if among is not None else rows[self.slot[rows] < 0])
         if not rows.size:
             return
-        t, old = self.t, self.m
-        new = old + len(rows)
+        self._make(rows[self.slot[rows] < 0])
+        t, m = self.t, self.m
+        mine = self.slot[rows]
+        if among is None:
+            fresh, others, their = self.columns[mine[0] : m, :t], np.arange(m), self.columns[:m, :t]
+        else:
+            fresh = self.columns[mine, :t]
+            others = np.unique(np.concatenate([np.arange(self.fixed), mine, self.slot[among]]))
+            their = self.columns[others, :t]
+        products = fresh @ their.T
+        self.gram[np.ix_(others, mine)] = products.T
+        self.gram[np.ix_(mine, others)] = products
+
+    def _make(self, rows: NDArray[np.int32]) -> None:
+        """Make the columns of the centres at `rows`, which are not there, and their products with y."""
+        t, old, new = self.t, self.m, self.m + len(rows)
         self._reserve(new)
         self.owners[old:new] = rows
         self.slot[rows] = np.arange(old, new)
         self.columns[old:new, :t] = self.kernel(self.x[:t], self.x[rows]).T
-        fresh = self.columns[old:new, :t]
-        products = fresh @ self.columns[:new, :t].T
-        self.gram[old:new, :new] = products
-        self.gram[:old, old:new] = products[:, :old].T
-        self.moments[old:new] = fresh @ self.y[:t]
+        self.gram[old:new, :new] = self.gram[:old, old:new] = 0.0
+        self.moments[old:new] = self.columns[old:new, :t] @ self.y[:t]
         self.m = new
 
     def retain(self, rows: NDArray[np.int32]) -> None:

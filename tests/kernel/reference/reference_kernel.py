@@ -97,24 +97,30 @@ def weigh(
     sigma2: float,
     delta2: float,
     rng: np.random.Generator,
+    chance: float = 1.0,
 ) -> tuple[Centres, float]:
     """Return a set that may hold the newest row, and the log of the weight times the marginal before.
 
-    All sets that can follow are scored by their joint density with the way back, over the prior before.
+    All sets that can follow are scored by their joint density with the way back, over the prior before, and
+    over the chance to be asked where they hold the newest row.
     """
     t, k = len(y), len(old)
-    sets = [old, (*old, t - 1)]
-    sets += [(*old[:i], *old[i + 1 :], t - 1) for i in range(k)]
+    sets = [old]
+    if chance > 0.0:
+        sets += [(*old, t - 1)] + [(*old[:i], *old[i + 1 :], t - 1) for i in range(k)]
     scores = [
         log_set_prior(settings, t, len(new))
         - log_set_prior(settings, t - 1, k)
         + log_marginal(settings, x, y, new, sigma2, delta2)
         + np.log(predecessors(settings, t, new)[old])
+        - (np.log(chance) if t - 1 in new else 0.0)
         if len(new) <= settings.max_kernels
         else -np.inf
         for new in sets
     ]
     total = float(logsumexp(scores))
+    if chance == 0.0:
+        return old, total
     below = np.cumsum(np.exp(np.array(scores) - total))
     return sets[int(np.searchsorted(below, rng.random(), side="right"))], total
 
