@@ -248,3 +248,18 @@ def test_the_command_line_knows_them(tables, tmp_path, capsys):
     words = ["y ~ a + b", str(tmp_path / "rows.csv"), "--model", "negbin", "--seed", "1"]
     assert main([*words, "--coef-prior", "hyper-g"]) in (0, None)
     assert "HyperG" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("family", ["negbin", "gamma", "student"])
+def test_trades_are_accepted(tables, family):
+    """Whether log-likelihoods are negative or, in small units, positive."""
+    costs, options = {"a": 1.0, "b": 2.0, "c": 3.0}, {"errors": "student"} if family == "student" else {}
+    make = rj.linear if family == "student" else KINDS[family]
+    frame = tables["negbin" if family == "negbin" else "gamma"].assign(c=np.arange(N) % 3)
+    unit = 1.0 if family == "negbin" else 1e-4
+    model = make("y ~ a + b + c", frame.assign(y=unit * frame["y"]), costs=costs, budget=4, **options)
+    found, exact = model.fit(sampler="rjmcmc", draws=2000, rng=1), model.fit(rng=1)
+    assert found.diagnostics.loc["all", "acceptance_trade"] > 0.02
+    away = found.posterior.inclusion - exact.posterior.inclusion
+    # |z| < 6 in 3 comparisons of 3 cases: 2e-8; integrals have errors of half a percent.
+    assert np.all(np.abs(away) < 6 * np.hypot(found.posterior.inclusion_mcse, 0.003))

@@ -64,7 +64,7 @@ cdef class SliceJump(ReversibleJump):
     cdef double log_target(self) noexcept nogil:
         return ReversibleJump.log_target(self) + self.apart
 
-    cdef double level(self) noexcept nogil:
+    cdef double height_now(self) noexcept nogil:
         """The same as `height` at the present state, to the power of the chain."""
         return self.t * (self.loglik + self.apart)
 
@@ -92,7 +92,7 @@ cdef class SliceJump(ReversibleJump):
             self.draw_g(rng)
         self.refresh()
         now = log(self.b[self.p.n_columns])
-        level = self.level() - random_standard_exponential(rng)
+        level = self.height_now() - random_standard_exponential(rng)
         low = now - WIDTH * random_standard_uniform(rng)
         high = low + WIDTH
         left = <int> (MOST_STEPS * random_standard_uniform(rng))
@@ -253,9 +253,9 @@ cdef class ScaleJump(SliceJump):
         form = prior_exponent(self.p, self.d, self.cols, self.small)
         return exp(2.0 * (now - t)) * form - prior_dimension(self.p, self.d) * t
 
-    cdef double level(self) noexcept nogil:
+    cdef double height_now(self) noexcept nogil:
         cdef double now = log(self.b[self.p.n_columns])
-        return SliceJump.level(self) + self.t * self.of_prior(now, now)
+        return SliceJump.height_now(self) + self.t * self.of_prior(now, now)
 
     cdef double height(self, double t, double now) noexcept nogil:
         self.other[self.p.n + 1] = self.df * exp(2.0 * t)
