@@ -15,12 +15,13 @@ from pyrjsel.storage import Content, Plain
 
 # Largest number of models: the marginal likelihoods of more would take hours.
 MOST_MODELS = 2**20
-# Number of parts of the list, which workers process; fixed, so that results do not depend on the number of
-# workers.
+# Number of parts of a list that is not short, which workers process; fixed, so that results do not depend on
+# the number of workers.
 PARTS = 8
 # Models processed at a time: few enough for Ctrl-C, many enough for a small overhead.
 UNIT = 256
-# Linear models of a list that one worker processes before threads have started.
+# Linear models, or models times rows of others, up to which a list is one part: what parts have in common is
+# made for each, and threads take time to start.
 FEW = 1024
 
 
@@ -125,15 +126,18 @@ class ListJob:
         Number of models of the list.
     given : Any
         Data for the parts.
+    parts : int, default PARTS
+        Number of parts.
     """
 
     part: type[Part]
     length: int
     given: Any
+    parts: int = PARTS
     total: int = field(init=False)
 
     def __post_init__(self) -> None:
-        self.total = -(-self.length // PARTS)
+        self.total = -(-self.length // self.parts)
 
     def start(self, seed: np.random.SeedSequence, chain: int) -> Part:
         """Return part number `chain`."""
@@ -144,12 +148,13 @@ class ListJob:
         return self.part(self.given, self.total, chain).restored(state, recorded)
 
 
-def run_parts(
-    job: ListJob, settings: FitSettings, label: str, *, alone: bool = False
-) -> tuple[list[Any], RunTime]:
-    """Return the result of each part of the list, and the total run time.
+def parts_of(work: int) -> int:
+    """Return the number of parts of a list of so many linear models, or models times rows of others."""
+    return 1 if work <= FEW else PARTS
 
-    With `alone` one worker processes all parts, unless the settings say how many do.
+
+def run_parts(job: ListJob, settings: FitSettings, label: str) -> tuple[list[Any], RunTime]:
+    """Return the result of each part of the list, and the total run time.
 
     Raises
     ------
@@ -158,9 +163,9 @@ def run_parts(
     """
     outcome = run_chains(
         job,
-        PARTS,
+        job.parts,
         np.random.default_rng(0),  # unused: the random stream of a model depends on the fit's entropy
-        n_jobs=1 if alone and settings.n_jobs is None else settings.n_jobs,
+        n_jobs=settings.n_jobs,
         progress=settings.progress,
         label=label,
         checkpoint=settings.checkpoint,

@@ -18,7 +18,6 @@ from pyrjsel.selection.samplers.base import Sampler
 from pyrjsel.selection.samplers.enumeration.pieces import in_pieces
 from pyrjsel.selection.samplers.enumeration.values import check_values, tree_values
 from pyrjsel.selection.samplers.listing import (
-    FEW,
     MOST_MODELS,
     ListJob,
     Part,
@@ -27,6 +26,7 @@ from pyrjsel.selection.samplers.listing import (
     no_chains,
     normalise,
     odds_of,
+    parts_of,
     run_parts,
     with_dependence,
 )
@@ -99,8 +99,9 @@ class GaussianEnumeration(Sampler):
         gamma, log_prior = feasible_models(space, options.max_models)
         entropy = settings.entropy()
         tree = Tree.of(regression, space, gamma)
-        few = len(gamma) <= FEW
-        found, spent = run_parts(ListJob(Values, len(gamma), (tree, gamma)), settings, "models", alone=few)
+        found, spent = run_parts(
+            ListJob(Values, len(gamma), (tree, gamma), parts_of(len(gamma))), settings, "models"
+        )
         values = np.concatenate(found)
         check_values(values, regression)
         deficient = int(np.sum(np.isinf(values)))
@@ -111,7 +112,7 @@ class GaussianEnumeration(Sampler):
             notes.append(with_dependence(deficient, count))
         probability = normalise(values + log_prior)
         job = averages_of(tree, gamma, probability)
-        sums, more = run_parts(job, settings, "coefficients", alone=few)
+        sums, more = run_parts(job, settings, "coefficients")
         moments = averaged(regression, np.sum(sums, axis=0))
         inclusion = inclusion_of(probability, gamma)
 

@@ -27,6 +27,7 @@ from pyrjsel.selection.samplers.listing import (
     normalise,
     odds_error,
     odds_of,
+    parts_of,
     probability_error,
     run_parts,
     with_dependence,
@@ -89,7 +90,8 @@ class Wanted:
 
     def over(self, part: type[Part]) -> ListJob:
         """Return the job of processing the list."""
-        return ListJob(part, len(self.gamma), self)
+        models = len(self.gamma)
+        return ListJob(part, models, self, parts_of(models * len(self.regression.y)))
 
 
 class Values(Part):

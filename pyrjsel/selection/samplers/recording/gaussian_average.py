@@ -15,7 +15,7 @@ from pyrjsel.selection.posterior import Moments
 from pyrjsel.selection.priors.gaussian import Rules
 from pyrjsel.selection.regression.gaussian import GaussianRegression
 from pyrjsel.selection.samplers._subsets import Subsets
-from pyrjsel.selection.samplers.listing import ListJob, Part
+from pyrjsel.selection.samplers.listing import ListJob, Part, parts_of
 from pyrjsel.storage import Content, Plain
 
 # Models whose coefficients are averaged at a time.
@@ -139,7 +139,8 @@ def averages_of(tree: Tree, gamma: ByteArray, probability: FloatArray) -> ListJo
         kept = min(int(np.searchsorted(np.cumsum(ordered), 1.0 - REST)), ordered.size - 1)
         main = probability >= ordered[kept]
     rules = prior.rules(tree.regression, tree.most)
-    return ListJob(Averages, len(gamma), Weighted(tree, gamma, probability, main, rules))
+    given = Weighted(tree, gamma, probability, main, rules)
+    return ListJob(Averages, len(gamma), given, parts_of(len(gamma)))
 
 
 class Averages(Part):
