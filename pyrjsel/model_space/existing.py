@@ -90,6 +90,7 @@ def over_existing(
         gamma = sample_models(space, draws, rng)
         if not length:
             length = max(1, existence.affordable(gamma) // BATCHES)
+            draws = length * BATCHES
         gammas.append(gamma[: length * BATCHES])
         lost.append(~existence.exists(gammas[-1]))
     absent = np.concatenate(lost)

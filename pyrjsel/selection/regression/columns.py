@@ -193,32 +193,30 @@ class Directions:
 
 def pairs_of(matrix: FloatArray, columns: np.ndarray) -> FloatArray:
     """Return the rows and columns `columns` (..., d) of a matrix, (..., d, d)."""
+    if columns.ndim == 1:
+        return matrix.take(columns, axis=0).take(columns, axis=1)
     return matrix[columns[..., :, None], columns[..., None, :]]
 
 
-def _cholesky(gram: FloatArray) -> FloatArray | None:
-    """Return the Cholesky factor of the correlations behind cross-products `gram` (d, d), if there is one."""
+def _cholesky(gram: FloatArray, shift: float = 0.0) -> FloatArray | None:
+    """Return the Cholesky factor of the correlations behind `gram` (d, d) less `shift` I, if there is one."""
     scale = np.sqrt(np.diag(gram))
     if np.any(scale == 0):
         return None
-    factor, failed = lapack.dpotrf((gram / np.outer(scale, scale)).T, lower=1, overwrite_a=1)
+    correlations = gram / np.outer(scale, scale)
+    correlations[np.diag_indices_from(gram)] -= shift
+    factor, failed = lapack.dpotrf(correlations.T, lower=1, overwrite_a=1)
     return None if failed else factor
 
 
 def clear(gram: FloatArray) -> bool:
     """Return whether columns with cross-products `gram` (d, d) are independent beyond doubt.
 
-    If so, none of their :class:`Directions`, which take seven times as long, is due to rounding: with C the
-    correlations, 1 / trace(C^-1) is at most their smallest eigenvalue, and d at least the largest.
+    If so, none of their :class:`Directions`, which take far longer, is due to rounding: the smallest eigenvalue
+    of their correlations is above `shift`, and the largest at most d.
     """
-    if not len(gram):
-        return True
-    factor = _cholesky(gram)
-    if factor is None:
-        return False
-    inverse, _ = lapack.dtrtri(factor, lower=1, overwrite_c=1)
     # The factor 10 is for rounding.
-    return bool(10.0 * RANK_TOL * len(gram) * np.sum(inverse**2) < 1.0)
+    return not len(gram) or _cholesky(gram, shift=10.0 * RANK_TOL * len(gram)) is not None
 
 
 def independent(gram: FloatArray, rows: int) -> bool:
@@ -228,12 +226,14 @@ def independent(gram: FloatArray, rows: int) -> bool:
     """
     if not len(gram):
         return True
-    factor = _cholesky(gram) if len(gram) <= rows else None
+    if len(gram) > rows:
+        return False
+    # The others leave the proportion 1 / (C^-1)_kk of a column, at least the smallest eigenvalue.
+    if _cholesky(gram, shift=2.0 * RANK_TOL) is not None:
+        return True
+    factor = _cholesky(gram)
     if factor is None:
         return False
-    if np.prod(np.diag(factor)) ** 2 >= CLEAR:
-        return True
-    # The others leave the proportion 1 / (C^-1)_kk of a column.
     inverse, _ = lapack.dpotri(factor, lower=1)
     return bool(np.all(np.diag(inverse) * RANK_TOL < 1.0))
 
@@ -404,9 +404,9 @@ class IndependentColumns:
 
     def _independent(self, columns: IntArray) -> BoolArray:
         """Return which rows of `columns` (m, d) are independent, (m,)."""
-        grams = self.products(columns)
         if columns.shape[1] > TOGETHER:
-            return np.array([independent(gram, self.rows) for gram in grams])
+            return np.array([independent(self.products(each), self.rows) for each in columns])
+        grams = self.products(columns)
         scale = np.sqrt(np.diagonal(grams, axis1=1, axis2=2))
         scale = np.where(scale > 0, scale, 1.0)
         # Beyond doubt where the determinant says so; the others one by one.
