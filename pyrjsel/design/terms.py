@@ -176,6 +176,8 @@ def _lineage(monomials: Sequence[Monomial]) -> tuple[list[tuple[int, ...]], list
 
 
 def _positions(bits: int) -> tuple[int, ...]:
+    if not bits:
+        return ()  # of all terms of a wide design without interactions
     packed = np.frombuffer(bits.to_bytes((bits.bit_length() + 7) // 8, "little"), dtype=np.uint8)
     return tuple(np.flatnonzero(np.unpackbits(packed, bitorder="little")).tolist())
 
