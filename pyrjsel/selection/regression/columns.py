@@ -212,8 +212,8 @@ def _cholesky(gram: FloatArray, shift: float = 0.0) -> FloatArray | None:
 def clear(gram: FloatArray) -> bool:
     """Return whether columns with cross-products `gram` (d, d) are independent beyond doubt.
 
-    If so, none of their :class:`Directions`, which take far longer, is due to rounding: the smallest eigenvalue
-    of their correlations is above `shift`, and the largest at most d.
+    If so, none of their :class:`Directions`, which take far longer, is due to rounding: the smallest
+    eigenvalue of their correlations is above `shift`, and the largest at most d.
     """
     # The factor 10 is for rounding.
     return not len(gram) or _cholesky(gram, shift=10.0 * RANK_TOL * len(gram)) is not None
