@@ -92,6 +92,10 @@ class Family(ABC):
         """The ones in whose logarithm marginal likelihoods are expanded, with the coefficients."""
         return ()
 
+    def at(self, size: float) -> Self:
+        """Return the family with another value of the expanded parameter in methods without one."""
+        raise NotImplementedError
+
     @property
     def size(self) -> float:
         """The value of the expanded parameter in methods without one."""
@@ -205,6 +209,11 @@ class Family(ABC):
         mean = self.mean(eta)
         return weights * self.score(y, mean), weights * self.curvature(mean)
 
+    @property
+    def expected_share(self) -> float:
+        """The expected information, relative to that of :meth:`working`, which g-priors use."""
+        return 1.0
+
     def pooled(self, columns: FloatArray, y: FloatArray, eta: FloatArray) -> FloatArray | None:
         """Return M (D, m) of the information ``X'WX - MM'``; None if rows are independent."""
         return None
@@ -213,7 +222,7 @@ class Family(ABC):
         self, columns: FloatArray, y: FloatArray, eta: FloatArray, weights: FloatArray
     ) -> FloatArray:
         """Return the information (D, D) on coefficients of `columns` (D, n) at predictor `eta` (n,)."""
-        found = (columns * self.working(y, eta, weights)[1]) @ columns.T
+        found = (columns * (self.expected_share * self.working(y, eta, weights)[1])) @ columns.T
         pooled = self.pooled(columns, y, eta)
         return np.asarray(found if pooled is None else found - pooled @ pooled.T)
 

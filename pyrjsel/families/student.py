@@ -1,7 +1,7 @@
 """The family of responses with Student-t errors."""
 
 from dataclasses import dataclass, field, replace
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from scipy.special import gammaln
@@ -71,6 +71,10 @@ class Student(IdentityLink):
         """The sigma of methods without one."""
         assert self.given is not None
         return self.given
+
+    def at(self, size: float) -> Self:
+        """Return the family with another sigma in methods without one."""
+        return replace(self, given=size)
 
     def known(self) -> tuple["Student", FloatArray]:
         """Return the family with a known sigma, that of methods without one, and its value."""
@@ -171,6 +175,11 @@ class Student(IdentityLink):
     def curvature(self, mean: FloatArray) -> FloatArray:
         """Return the mean weight of the EM algorithm, 1 / sigma^2."""
         return np.full_like(mean, self.size**-2.0)
+
+    @property
+    def expected_share(self) -> float:
+        """The expected information, relative to the mean weight of the EM algorithm."""
+        return (self.df + 1.0) / (self.df + 3.0)
 
     def variance(self, mean: FloatArray) -> FloatArray:
         """Return the variance of a response, infinite for df of at most 2."""

@@ -433,8 +433,8 @@ def test_files_of_every_version_are_read(path):
         )
 
 
-# Integrals of logistic models in another order are of other random points: 0.7 % apart at most here.
-@pytest.mark.parametrize(("name", "tolerance"), [("linear enumerated", 1e-6), ("logit enumerated", 0.02)])
+# Integrals of logistic models in another order are of other random points: 3 % apart at most here.
+@pytest.mark.parametrize(("name", "tolerance"), [("linear enumerated", 1e-6), ("logit enumerated", 0.05)])
 def test_files_keep_the_order_of_their_terms(name, tolerance):
     """The first files list terms without numbers first, where a design lists them as the formula does now."""
     data, results = fits.make(name)

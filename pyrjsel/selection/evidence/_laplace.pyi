@@ -19,7 +19,7 @@ class ModeFinder(ModeSearch):
     def maximum_likelihood(self, gamma: ByteArray) -> tuple[float, float, float]: ...
     def integrate(
         self,
-        gamma: ByteArray,
+        gamma: ByteArray | None,
         radius: FloatArray,
         direction: FloatArray,
         df: float,

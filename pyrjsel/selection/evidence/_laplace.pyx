@@ -147,14 +147,15 @@ cdef class ModeFinder(ModeSearch):
                 largest = max(largest, self.eta[i])
         return self.log_likelihood, smallest, largest
 
-    def integrate(self, const unsigned char[::1] gamma not None, const double[::1] radius not None,
+    def integrate(self, const unsigned char[::1] gamma, const double[::1] radius not None,
                   const double[:, ::1] direction not None, double df, start=None, bint draws=False,
                   uniform=None):
         """Importance-sampling correction of the Laplace value of a model.
 
         Parameters
         ----------
-        gamma : uint8 array (J,)
+        gamma : uint8 array (J,) or None
+            None is the last model, whose mode is known.
         radius : float64 array (P,)
             Radii of the Student proposal, radius**2 / d distributed as F(d, df), stratified in order.
         direction : float64 array (P, d)
@@ -179,11 +180,14 @@ cdef class ModeFinder(ModeSearch):
         samples : None or tuple of ndarrays (2 P, d) and (2 P,)
             Draws, all on the internal scale, and weights, of which the largest is 1.
         """
-        if not self._load(gamma, start):
+        if gamma is None and (self.d == 0 or self.status != CONVERGED):
+            raise ValueError("no model has been integrated")
+        if gamma is not None and not self._load(gamma, start):
             raise ValueError("the model has more columns than this finder was made for")
         self._check_pairs(radius, direction)
-        with nogil:
-            self.status = self.laplace()
+        if gamma is not None:
+            with nogil:
+                self.status = self.laplace()
         if self.status != CONVERGED:
             return np.nan, np.nan, None, None
         if self.n_nodes == 0:

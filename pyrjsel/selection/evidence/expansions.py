@@ -6,13 +6,18 @@ from typing import Any
 
 import numpy as np
 from scipy.linalg import cho_solve, solve_triangular
-from scipy.special import ndtr
 
 from pyrjsel._typing import BoolArray, ByteArray, FloatArray, IntArray
 from pyrjsel.model_space import pack
 from pyrjsel.selection.evidence._conjugate import ConjugateEvidence
-from pyrjsel.selection.evidence.joint import log_student
-from pyrjsel.selection.evidence.laplace import PROPOSAL_DF, Integral, radii
+from pyrjsel.selection.evidence.importance import (
+    controlled,
+    log_student,
+    normal_moments,
+    radii,
+    weighted_moments,
+)
+from pyrjsel.selection.evidence.laplace import PROPOSAL_DF, Integral
 from pyrjsel.selection.priors._score import GaussianScore
 from pyrjsel.selection.regression._gram import FullGram
 from pyrjsel.selection.regression.chunk_passes import Modes, find_modes, square
@@ -105,13 +110,12 @@ def laplace_value(regression: ChunkedRegression, modes: Modes, row: int) -> floa
     return float(modes.value[row] + log_prior + size + 0.5 * half @ half)
 
 
-def normal_moments(mode: FloatArray, factor: FloatArray, shift: FloatArray) -> FloatArray:
+def moments_at(mode: FloatArray, factor: FloatArray, shift: FloatArray) -> FloatArray:
     """Return moments (3, d) as of :class:`Integral` of a normal posterior."""
     half = solve_triangular(factor, np.eye(mode.size), lower=True)
     to_raw = np.eye(mode.size)
     to_raw[0] -= shift
-    mean, variance = to_raw @ mode, np.sum((half @ to_raw.T) ** 2, axis=0)
-    return np.stack([mean, mean**2 + variance, ndtr(mean / np.sqrt(variance))])
+    return normal_moments(to_raw @ mode, np.sum((half @ to_raw.T) ** 2, axis=0))
 
 
 class Proposals:
@@ -148,7 +152,7 @@ class Proposals:
             ).T
             both = np.stack([away, -away], axis=1).reshape(2 * pairs, -1)
             block = self.points[2 * pairs * row : 2 * pairs * (row + 1)]
-            block[:, columns] = (modes.point[row] + modes.step[row])[columns] + both
+            block[:, columns] = self._centre(row)[columns] + both
 
     def integrals(self, values: FloatArray) -> list[Integral]:
         """Return the integrals, from the log-likelihoods at the points."""
@@ -157,6 +161,10 @@ class Proposals:
             some = slice(size * row, size * (row + 1))
             found.append(self._integral(row, self.points[some], values[some]))
         return found
+
+    def _centre(self, row: int) -> FloatArray:
+        """Return the mode of a model, a Newton step from the last point."""
+        return np.asarray(self.modes.point[row] + self.modes.step[row])
 
     def _integral(self, row: int, points: FloatArray, values: FloatArray) -> Integral:
         modes, regression = self.modes, self.regression
@@ -167,15 +175,18 @@ class Proposals:
         log_weight = values + prior - density
         top = float(log_weight.max())
         weight = np.exp(log_weight - top)
-        pair = weight.reshape(-1, 2).sum(axis=1)
+        log_mean, variance = controlled(weight, self.radius[row], d, PROPOSAL_DF)
+        shift = regression.shift[columns]
+        normal = moments_at(self._centre(row)[columns], factor, shift)
         share = weight / weight.sum()
         raw = own.copy()
-        raw[:, 0] -= own @ regression.shift[columns]
+        raw[:, 0] -= own @ shift
         volume = 0.5 * d * np.log(2.0 * np.pi) - float(np.log(np.diag(factor)).sum())
+        moments = weighted_moments(raw, weight, self.radius[row], d, PROPOSAL_DF, normal)
         return Integral(
-            top + float(np.log(weight.mean())) + volume,
-            float(np.sum((pair[::2] - pair[1::2]) ** 2) / pair.sum() ** 2),
-            *regression.coefficients(columns, np.stack([share @ raw, share @ raw**2, share @ (raw > 0)])),
+            top + log_mean + volume,
+            variance,
+            *regression.coefficients(columns, moments),
             None,
             None,
             largest=float(share.max()),
@@ -252,7 +263,7 @@ class Expansions:
         modes, row, value = self._at(gamma)
         columns = np.flatnonzero(modes.inside[row])
         mode = (modes.point[row] + modes.step[row])[columns]
-        moments = normal_moments(mode, modes.factor(row), self.regression.shift[columns])
+        moments = moments_at(mode, modes.factor(row), self.regression.shift[columns])
         return Integral(value, np.nan, *self.regression.coefficients(columns, moments), None, None)
 
     def integrate(self, gamma: ByteArray, **options: Any) -> Integral:

@@ -9,11 +9,11 @@ from typing import Any
 
 import numpy as np
 from scipy.linalg import cho_solve, solve_triangular
-from scipy.special import gammaln
 
 from pyrjsel._errors import DataError
 from pyrjsel._typing import ByteArray, FloatArray
 from pyrjsel.selection.evidence._laplace import ModeFinder
+from pyrjsel.selection.evidence.importance import log_student
 from pyrjsel.selection.regression.glm import Regression
 
 CONVERGED, RANK_DEFICIENT, NOT_CONVERGED = 0, 1, 2
@@ -46,6 +46,7 @@ class JointFinder:
         self.weights = regression.row_weights
         self.status = NOT_CONVERGED
         self.log_marginal = -np.inf
+        self.columns, self.at = np.empty(0, dtype=np.intp), np.empty(0)
 
     @property
     def node_weights(self) -> FloatArray:
@@ -94,7 +95,7 @@ class JointFinder:
 
     def integrate(
         self,
-        gamma: ByteArray,
+        gamma: ByteArray | None,
         radius: FloatArray,
         direction: FloatArray,
         df: float,
@@ -103,7 +104,8 @@ class JointFinder:
         uniform: FloatArray | None = None,
     ) -> Any:
         """Correct the Laplace value by importance sampling; as :meth:`ModeFinder.integrate`."""
-        self.mode(gamma)
+        if gamma is not None:
+            self.mode(gamma)
         if self.status != CONVERGED:
             return np.nan, np.nan, None, None
         direction = direction / np.sqrt(np.sum(direction**2, axis=1, keepdims=True))
@@ -301,9 +303,3 @@ class JointFinder:
 def half_log_det(factor: FloatArray) -> float:
     """Return half the log determinant of a matrix with a Cholesky factor (d, d)."""
     return float(np.sum(np.log(np.diag(factor))))
-
-
-def log_student(radius: FloatArray, d: int, df: float) -> FloatArray:
-    """Return log densities of a standard Student distribution, minus that of the standard normal at 0."""
-    peak = gammaln(0.5 * (df + d)) - gammaln(0.5 * df) - 0.5 * d * np.log(0.5 * df)
-    return np.asarray(peak - 0.5 * (df + d) * np.log1p(radius**2 / df))

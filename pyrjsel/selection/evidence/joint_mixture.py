@@ -11,7 +11,8 @@ from scipy.linalg import solve_triangular
 from scipy.special import logsumexp
 
 from pyrjsel._typing import ByteArray, FloatArray
-from pyrjsel.selection.evidence.joint import CONVERGED, LOG_2PI, JointFinder, half_log_det, log_student
+from pyrjsel.selection.evidence.importance import log_student
+from pyrjsel.selection.evidence.joint import CONVERGED, LOG_2PI, JointFinder, half_log_det
 from pyrjsel.selection.regression.glm import Regression
 
 # Step of the nodes, at most so many times the standard deviation of a peak, where a normal density has an

@@ -4,16 +4,12 @@ Laplace's approximation at the mode of each model, its correction by importance 
 chains, expanded at one point for all models.
 """
 
-from collections.abc import Callable
 from dataclasses import dataclass, replace
-from functools import lru_cache
 from hashlib import blake2b
 from typing import Any, cast
 
 import numpy as np
-import scipy
 from scipy.linalg import solve_triangular
-from scipy.special import betaln, expit, fdtri, logit, ndtr
 
 from pyrjsel._errors import DataError
 from pyrjsel._once import alone, kept_property
@@ -22,52 +18,23 @@ from pyrjsel.families import Family
 from pyrjsel.model_space import ModelSpace, Space, pack
 from pyrjsel.selection.evidence._conjugate import ConjugateEvidence
 from pyrjsel.selection.evidence._laplace import ModeFinder
-from pyrjsel.selection.evidence.joint import JointFinder, log_student
+from pyrjsel.selection.evidence.importance import (
+    controlled,
+    log_student,
+    normal_moments,
+    radii,
+    weighted_moments,
+)
+from pyrjsel.selection.evidence.joint import JointFinder
 from pyrjsel.selection.evidence.joint_mixture import MixtureFinder
 from pyrjsel.selection.priors._score import GaussianScore
 from pyrjsel.selection.priors.base import CompiledPrior
 from pyrjsel.selection.regression._gram import FullGram, Gram, SummedGram
 from pyrjsel.selection.regression.glm import Regression
 
-# Nodes of a table of quantiles. fdtri takes some microseconds per value, as long as a likelihood of 500 rows.
-NODES = 2049
 # Weights are tempered until the effective sample size of the moments is this multiple of the number of
 # columns.
 DRAWS_A_COLUMN = 10
-
-
-def radii(d: int, count: int, df: float, rng: np.random.Generator) -> FloatArray:
-    """Return radii (count,) of a standard Student distribution in d dimensions, one per stratum."""
-    strata = (np.arange(count) + rng.random(count)) / count
-    return np.sqrt(d * quantiles(d, df, strata))
-
-
-@lru_cache(maxsize=256)
-def _table(d: int, df: float) -> tuple[float, Callable[[float], float]]:
-    """Return a table of log quantiles of F(d, df) by log odds of the probability, and its end first."""
-    end = 6.0
-    at = np.linspace(-end, end, NODES)
-    p = expit(at)
-    values = fdtri(d, df, p)
-    log_density = (
-        0.5 * d * np.log(d / df)
-        - betaln(0.5 * d, 0.5 * df)
-        + 0.5 * d * np.log(values)
-        - 0.5 * (d + df) * np.log1p(d * values / df)
-    )
-    # d log F / d log odds, of which log_density is that of log F.
-    slopes = np.exp(np.log(p) + np.log1p(-p) - log_density)
-    return end, scipy.interpolate.CubicHermiteSpline(at, np.log(values), slopes)
-
-
-def quantiles(d: int, df: float, p: FloatArray) -> FloatArray:
-    """Return quantiles of F(d, df) to ten digits; in the tails, beyond the table, from scipy."""
-    end, table = _table(d, df)
-    at = logit(p)
-    out = np.exp(table(np.clip(at, -end, end)))
-    tails = np.abs(at) > end
-    out[tails] = fdtri(d, df, p[tails])
-    return np.asarray(out)
 
 
 def log_det(factor: FloatArray) -> float:
@@ -117,15 +84,17 @@ EVEN, SHARE, HEAVY = 0.5, 0.05, 25.0
 # number of further draws aims at this divided by MARGIN, since some dozens of pairs estimate the variance
 # only to about that factor. Variance and estimate are correlated, so that stopping at small variances would
 # bias integrals by half a percent: instead, each half of the draws decides on the other. With HALF_MARGIN for
-# each, both are kept as often as with MARGIN for the whole. Fewer than JUDGED pairs are too few to judge and
-# are used as they are.
+# each, both are kept as often as with MARGIN for the whole. Variances from less than RELIABLE pairs are often
+# far too small, and must be smaller by as much as pairs are missing. Fewer than JUDGED pairs are too few to
+# judge and are used as they are.
 VARIANCE, MARGIN, HALF_MARGIN = 2e-5, 2.0, 1.4
+RELIABLE = 64
 # For tables of visited models: more would take seconds for each wide model.
 TABLE_VARIANCE = 1e-3
-JUDGED = 64
+JUDGED = 32
 # Largest number of matched proposals; the first gets at least FEWEST pairs and each further one twice as
-# many, up to MOST. A second stage at the mode gets the number required by the variance, at most that of all
-# matched proposals.
+# many, up to MOST. A second stage at the mode gets the number required by the variance, at least twice that
+# of the first, and at most that of all matched proposals.
 STAGES = 4
 FEWEST, MOST = 512, 4096
 # If more effective draws are requested: safety factor of the number of draws, and largest number of pairs.
@@ -161,6 +130,8 @@ class Integral:
         Effective number of weighted draws; NaN without draws.
     draws : int
         Number of draws.
+    nuisance : ndarray (nuisance,), optional
+        Posterior means of the logs of nuisance parameters.
     """
 
     log_marginal: float
@@ -173,24 +144,53 @@ class Integral:
     stages: int = 1
     effective: float = np.nan
     draws: int = 0
+    nuisance: FloatArray | None = None
 
 
 @dataclass(frozen=True)
 class _Stage:
-    """Pairs of draws from one proposal, at given radii (pairs,); otherwise as in :class:`Integral`."""
+    """Pairs of draws from one proposal; otherwise as in :class:`Integral`.
 
+    Attributes
+    ----------
+    unit : float
+        Logarithm of what a weight of 1 stands for, relative to Laplace's approximation.
+    radius : ndarray (pairs,)
+    df : float
+        Degrees of freedom of the proposal.
+    """
+
+    unit: float
     log_ratio: float
     variance: float
     moments: FloatArray
     points: FloatArray
     weights: FloatArray
     radius: FloatArray
+    df: float
 
     @classmethod
-    def of(cls, found: tuple[float, float, Any, Any], radius: FloatArray) -> "_Stage":
-        """Return the stage of a compiled integral."""
-        log_ratio, variance, moments, (points, weights) = found
-        return cls(log_ratio, variance, moments, points, weights, radius)
+    def of(
+        cls,
+        unit: float,
+        points: FloatArray,
+        weights: FloatArray,
+        radius: FloatArray,
+        df: float,
+        shift: FloatArray,
+        normal: FloatArray | None,
+    ) -> "_Stage":
+        """Return the stage of draws and their weights.
+
+        `shift` (d, L) converts intercepts to those of raw columns; `normal` has the moments (3, d) of
+        Laplace's approximation, if that is the centre and scale of the proposal.
+        """
+        d = points.shape[1]
+        log_mean, variance = controlled(weights, radius, d, df)
+        raw = points.copy()
+        raw[:, : shift.shape[1]] -= points @ shift
+        moments = weighted_moments(raw, weights, radius, d, df, normal)
+        return cls(unit, unit + log_mean, variance, moments, points, weights, radius, df)
 
     @property
     def halves(self) -> tuple[slice, slice]:
@@ -200,24 +200,14 @@ class _Stage:
 
     def variance_of(self, pairs: slice) -> float:
         """Return the relative variance of the integral over some of the pairs."""
-        weights = self.weights.reshape(-1, 2)[pairs].sum(axis=1)
-        return float(np.sum((weights[::2] - weights[1::2]) ** 2) / weights.sum() ** 2)
+        weights = self.weights[2 * pairs.start : 2 * pairs.stop]
+        return controlled(weights, self.radius[pairs], self.points.shape[1], self.df)[1]
 
-    def part(self, pairs: slice, shift: FloatArray) -> "_Stage":
-        """Return some of the pairs; `shift` (d, L) converts intercepts to those of raw columns."""
+    def part(self, pairs: slice, shift: FloatArray, normal: FloatArray | None = None) -> "_Stage":
+        """Return some of the pairs; `shift` and `normal` as of :meth:`of`."""
         rows = slice(2 * pairs.start, 2 * pairs.stop)
         points, weights = self.points[rows], self.weights[rows]
-        raw = points.copy()
-        raw[:, : shift.shape[1]] -= points @ shift
-        share = weights / weights.sum()
-        return _Stage(
-            self.log_ratio + float(np.log(weights.mean() / self.weights.mean())),
-            self.variance_of(pairs),
-            np.stack([share @ raw, share @ raw**2, share @ (raw > 0)]),
-            points,
-            weights,
-            self.radius[pairs],
-        )
+        return self.of(self.unit, points, weights, self.radius[pairs], self.df, shift, normal)
 
     def joined(self, other: "_Stage", share: float) -> "_Stage":
         """Return the average of two estimates, with weight `share` of this one."""
@@ -231,12 +221,14 @@ class _Stage:
             [one * self.weights / self.weights.sum(), two * other.weights / other.weights.sum()]
         )
         return _Stage(
+            np.nan,
             top + float(np.log(total)),
             one**2 * self.variance + two**2 * other.variance,
             one * self.moments + two * other.moments,
             np.concatenate([self.points, other.points]),
             weights / weights.max(),
             np.concatenate([self.radius, other.radius]),
+            self.df,
         )
 
     @property
@@ -339,7 +331,7 @@ class MarginalLikelihood:
     entropy : bytes
         Seed of the fit.
     pairs : int
-        Pairs of antithetic importance draws per model, an even number; models for which 64 or more are not
+        Pairs of antithetic importance draws per model, an even number; models for which 32 or more are not
         enough get more, or other proposals.
     max_columns : int
         Largest number of columns of a model, including the intercept.
@@ -405,6 +397,11 @@ class MarginalLikelihood:
         return self.finder.mode(np.ascontiguousarray(gamma, dtype=np.uint8))
 
     @ALONE
+    def expansion(self, gamma: np.ndarray) -> FloatArray:
+        """Return that mode with logs of nuisance parameters behind it, (D + 1 + nuisance,)."""
+        return np.append(self.mode(gamma), self.finder.at[self.finder.columns.size :])
+
+    @ALONE
     def integrate(
         self,
         gamma: np.ndarray,
@@ -438,21 +435,22 @@ class MarginalLikelihood:
         count, stages = pairs or self.pairs, 1
         stage = first = self._at_mode(gamma, count, rng, halves=JUDGED <= count < 2 * MOST)
         even = stage.even
-        share = MARGIN * stage.variance / variance
-        more = 2 * int(max(FEWEST, count, min(share * count, 2 * MOST)) / 2)
+        slack = max(1.0, RELIABLE / count)
+        share = slack * MARGIN * stage.variance / variance
+        more = 2 * int(min(max(share, 2.0) * count, 2.0 * MOST) / 2)
         if even and count >= JUDGED and more > count:
-            halves = first.halves
-            a, b = (HALF_MARGIN * first.variance_of(half) <= 2.0 * variance for half in halves)
+            halves, margin = first.halves, slack * HALF_MARGIN
+            a, b = (margin * first.variance_of(half) <= 2.0 * variance for half in halves)
             if not (a and b):
-                stage, stages = self._at_mode(gamma, more, rng), 2
+                stage, stages = self._at_mode(None, more, rng), 2
             if a != b:
-                kept = first.part(halves[1] if a else halves[0], self._shift)
+                kept = first.part(halves[1] if a else halves[0], self._shift, self._normal_moments())
                 stage = kept.joined(stage, kept.pairs / count)
         last = even or count < JUDGED
         while not last:
             stages += 1
             if stages > STAGES and _better_at_mode(first, stage):
-                stage = self._at_mode(gamma, max(count, 2 * MOST), rng)
+                stage = self._at_mode(None, max(count, 2 * MOST), rng)
                 break
             size = min(max(2 * stage.pairs, FEWEST), MOST)
             last = stages > STAGES or (not stage.heavy and stage.variance * stage.pairs <= variance * size)
@@ -470,6 +468,7 @@ class MarginalLikelihood:
             stages,
             stage.effective,
             stage.weights.size,
+            stage.moments[0, finder.columns.size :],
         )
 
     def with_enough(self, gamma: np.ndarray, found: Integral, probability: float) -> Integral:
@@ -491,10 +490,17 @@ class MarginalLikelihood:
         return better if better.effective > found.effective else found
 
     def _at_mode(
-        self, gamma: ByteArray, pairs: int, rng: np.random.Generator, *, halves: bool = False
+        self, gamma: ByteArray | None, pairs: int, rng: np.random.Generator, *, halves: bool = False
     ) -> "_Stage":
-        """Return draws from the proposal at the mode, stratified as a whole or in two halves."""
-        d = int(self.regression.leading + gamma @ np.diff(self.regression.term_start)) + len(self.nuisance)
+        """Return draws from the proposal at the mode, stratified as a whole or in two halves.
+
+        Of model `gamma` (J,), or of the last one.
+        """
+        if gamma is None:
+            d = self.finder.at.size
+        else:
+            columns = gamma @ np.diff(self.regression.term_start)
+            d = int(self.regression.leading + columns) + len(self.nuisance)
         first = pairs // 4 * 2 if halves else 0
         radius = np.concatenate([radii(d, size, PROPOSAL_DF, rng) for size in (first, pairs - first)])
         direction, uniform = rng.standard_normal((pairs, d)), None
@@ -502,7 +508,7 @@ class MarginalLikelihood:
             uniform = np.concatenate([_strata(size, rng) for size in (first, pairs - first)])
         found = self.finder.integrate(gamma, radius, direction, PROPOSAL_DF, draws=True, uniform=uniform)
         self.check_mode()
-        return _Stage.of(found, radius)
+        return self._stage(found, radius, PROPOSAL_DF, self._normal_moments())
 
     def _matched(self, stage: "_Stage", pairs: int, rng: np.random.Generator) -> "_Stage":
         """Return draws from a proposal matched to those of `stage`, for the same model."""
@@ -513,9 +519,18 @@ class MarginalLikelihood:
         direction = rng.standard_normal((pairs, d))
         direction /= np.sqrt(np.sum(direction**2, axis=1, keepdims=True))
         log_density = log_student(radius, d, MATCHED_DF) - log_det(factor) - log_det(finder.factor)
-        return _Stage.of(
-            finder.reweigh(center, direction @ factor.T, radius, log_density, draws=True), radius
-        )
+        found = finder.reweigh(center, direction @ factor.T, radius, log_density, draws=True)
+        return self._stage(found, radius, MATCHED_DF, None)
+
+    def _stage(self, found: Any, radius: FloatArray, df: float, normal: FloatArray | None) -> "_Stage":
+        """Return the stage of an integral of the mode finder, a plain average."""
+        log_ratio, _, _, (points, weights) = found
+        unit = log_ratio - float(np.log(weights.mean()))
+        return _Stage.of(unit, points, weights, radius, df, self._shift, normal)
+
+    def _normal_moments(self) -> FloatArray | None:
+        """Return the moments (3, d) of the normal posterior at the mode; None if there is one for each g."""
+        return None if self.finder.node_weights.size else normal_moments(*self._normal())
 
     def is_uneven(self, gamma: ByteArray) -> bool:
         """Return whether importance weights of model `gamma` (J,) at its mode are uneven, or one is heavy."""
@@ -567,8 +582,15 @@ class MarginalLikelihood:
         """
         self.mode(gamma)
         self.check_mode()
+        moments, d = self._approximate_moments(), self.finder.columns.size
         found = Integral(
-            self.finder.log_marginal, np.nan, self.finder.columns, self._approximate_moments(), None, None
+            self.finder.log_marginal,
+            np.nan,
+            self.finder.columns,
+            moments[:, :d],
+            None,
+            None,
+            nuisance=moments[0, d:],
         )
         return replace(found, variance=0.0, largest=0.0, effective=np.inf) if self.at_maxima else found
 
@@ -587,7 +609,7 @@ class MarginalLikelihood:
         else:
             both = np.array([self._normal_given(k) for k in range(weight.size)])
             mean, variance = both[:, 0], both[:, 1]
-        return weight @ np.stack([mean, mean**2 + variance, ndtr(mean / np.sqrt(variance))])
+        return weight @ normal_moments(mean, variance)
 
     def _normal_given(self, node: int) -> FloatArray:
         """Return means and variances (2, d) of the approximate posterior given a node of log g."""
@@ -601,7 +623,7 @@ class MarginalLikelihood:
         to_raw = np.eye(size)
         to_raw[: self.regression.leading] -= self._shift.T
         mean = to_raw @ finder.at
-        return np.stack([mean, np.sum((half @ to_raw.T) ** 2, axis=0)])[:, : finder.columns.size]
+        return np.stack([mean, np.sum((half @ to_raw.T) ** 2, axis=0)])
 
     def sample(
         self, gamma: np.ndarray, size: int, rng: np.random.Generator
@@ -697,34 +719,46 @@ class Surrogate:
     updates flip by flip. Its error is corrected by Metropolis-Hastings (``corrected_chain.py``): the
     surrogate affects the efficiency of chains, not their stationary distribution.
 
-    The expansion point is the average linear predictor of the visited models. The remaining error is mostly
-    additive over terms, and is learned as a correction of the log prior odds of each term.
+    The expansion point is the average linear predictor of the visited models, with the average of the
+    logarithms of nuisance parameters, which are fixed. The remaining error is mostly additive over terms, and
+    is learned as a correction of the log prior odds of each term; under mixtures of g-priors, with g fixed
+    here, it depends on the number of terms besides.
 
     Attributes
     ----------
-    at : ndarray (D + 1,)
-        Internal coefficients b* of the expansion point.
+    at : ndarray (D + 1,) or (D + 1 + nuisance,)
+        Internal coefficients b* of the expansion point, and logs of nuisance parameters. Without these, those
+        of the family's methods are used.
     correction : ndarray (J,)
         Added to the log prior odds of each term.
+    of_size : ndarray (free terms + 1,), optional
+        Added to the log prior of models by their number of free terms.
     """
 
     at: FloatArray
     correction: FloatArray
+    of_size: FloatArray | None = None
 
     def evidences(self, regression: Regression, count: int) -> list[ConjugateEvidence]:
         """Return `count` evidences, each with its own state."""
         columns, prior, family = regression.columns, regression.prior, regression.family
+        b, logs = np.split(self.at, [regression.n_columns])
+        if logs.size:
+            size = float(np.exp(logs[0]))
+            if family.scaled:
+                prior = prior.rescaled((family.size / size) ** 2)
+            family = family.at(size)
         w = np.ones(regression.y.size) if regression.weights is None else regression.weights
-        linear = self.at @ columns
+        linear = b @ columns
         eta = regression.offset + linear
         residual, weight = family.working(regression.y, eta, w)
         on_demand = len(columns) > STORED and type(family).information is Family.information
         if on_demand:
-            rooted = columns * np.sqrt(weight)
-            diagonal, slope = np.einsum("ij,ij->i", rooted, rooted), rooted @ (self.at @ rooted)
+            rooted = columns * np.sqrt(family.expected_share * weight)
+            diagonal, slope = np.einsum("ij,ij->i", rooted, rooted), rooted @ (b @ rooted)
         else:
             information = family.information(columns, regression.y, eta, w)
-            diagonal, slope = np.diag(information), information @ self.at
+            diagonal, slope = np.diag(information), information @ b
         if prior.mixture is not None:
             prior = prior.given(self._log_g(prior, diagonal, regression.leading))
         precision = np.ascontiguousarray(prior.precision)
@@ -752,15 +786,23 @@ class Surrogate:
 
         The most probable g given the coefficients of the expansion point that differ from 0, at least 1.
         """
-        far = np.flatnonzero(self.at[leading:] ** 2 * information[leading:] > 1.0) + leading
+        at = self.at[: information.size]
+        far = np.flatnonzero(at[leading:] ** 2 * information[leading:] > 1.0) + leading
         if far.size == 0:
             return prior.typical_log_g
-        form = float(self.at[far] @ prior.precision[np.ix_(far, far)] @ self.at[far])
+        form = float(at[far] @ prior.precision[np.ix_(far, far)] @ at[far])
         return float(np.log(max(form / far.size, 1.0)))
 
     def space(self, space: ModelSpace) -> Space:
         """Return the compiled space with the corrected prior over models."""
-        return Space(replace(space, log_odds=space.log_odds + self.correction * space.free))
+        log_odds = space.log_odds + self.correction * space.free
+        log_size = space.log_size if self.of_size is None else space.log_size + self.of_size
+        return Space(replace(space, log_odds=log_odds, log_size=log_size))
+
+    def corrected(self, gamma: ByteArray, space: ModelSpace) -> float:
+        """Return what is added to the log prior of a model (J,)."""
+        by_size = 0.0 if self.of_size is None else float(self.of_size[int(gamma @ space.free)])
+        return float(gamma @ self.correction) + by_size
 
 
 def learn_correction(gamma: ByteArray, log_ratio: FloatArray) -> FloatArray:
@@ -777,11 +819,31 @@ def learn_correction(gamma: ByteArray, log_ratio: FloatArray) -> FloatArray:
     -------
     ndarray (J,)
     """
+    return _ridge(gamma[-MOST_LESSONS:].astype(float), log_ratio[-MOST_LESSONS:])
+
+
+def learn_corrections(
+    gamma: ByteArray, log_ratio: FloatArray, space: ModelSpace
+) -> tuple[FloatArray, FloatArray | None]:
+    """Return the same with a quadratic function of the number of free terms, (J,) and (free terms + 1,).
+
+    It is constant beyond the numbers in `gamma`. Priors by order have none.
+    """
+    if space.by_order is not None:
+        return learn_correction(gamma, log_ratio), None
     gamma, log_ratio = gamma[-MOST_LESSONS:], log_ratio[-MOST_LESSONS:]
-    if len(gamma) == 0:
-        return np.zeros(gamma.shape[1])
-    x = gamma - gamma.mean(axis=0)
-    y = log_ratio - log_ratio.mean()
+    size = gamma @ space.free.astype(float)
+    middle, spread = size.mean(), 1.0 + size.var()
+    found = _ridge(np.column_stack([gamma, (size - middle) ** 2 / spread]), log_ratio)
+    learnt = np.clip(np.arange(space.log_size.size), size.min(), size.max())
+    return found[:-1], found[-1] * (learnt - middle) ** 2 / spread
+
+
+def _ridge(x: FloatArray, y: FloatArray) -> FloatArray:
+    """Return the slopes (k,) of a ridge regression of `y` (m,) on `x` (m, k), with an intercept."""
+    if len(x) == 0:
+        return np.zeros(x.shape[1])
+    x, y = x - x.mean(axis=0), y - y.mean()
     m, size = x.shape
     if size <= m:
         return np.asarray(np.linalg.solve(x.T @ x + RIDGE * np.eye(size), x.T @ y))

@@ -140,6 +140,16 @@ class CompiledPrior:
         """Return the prior at a known g."""
         return replace(self, precision=self.precision * np.exp(-log_g), mixture=None, rule=None)
 
+    def rescaled(self, factor: float) -> "CompiledPrior":
+        """Return the prior with `factor` times the precision of all coefficients."""
+        log_weights = self.log_weights
+        if log_weights is not None:
+            log_weights = log_weights + np.where(np.diag(self.precision) > 0, np.log(factor), 0.0)
+        shift, penalty = factor * self.shift, factor * self.penalty
+        return replace(
+            self, precision=factor * self.precision, shift=shift, penalty=penalty, log_weights=log_weights
+        )
+
     def times(self, factor: float) -> "CompiledPrior":
         """Return the prior whose precision is multiplied by `factor`, with the same mean."""
         logs = None if self.log_weights is None else self.log_weights + np.log(factor)

@@ -71,7 +71,7 @@ class SurrogateChain:
                 self.models.append(found)
                 for model, value in ((before[0], ratio), (found, proposed)):
                     if np.isfinite(value):
-                        self.lessons.append((model, value + float(model @ surrogate.correction)))
+                        self.lessons.append((model, value + surrogate.corrected(model, self.space)))
                 taken = not corrected or self.rng.random() < np.exp(min(0.0, proposed - ratio))
             if not taken:
                 walk.set_state(before)
@@ -79,5 +79,6 @@ class SurrogateChain:
         return walk.gamma()[0], accepted
 
     def centre(self) -> FloatArray:
-        """Return the mean of the modes of the models of the last run, without the first third."""
-        return np.mean([self.marginal.mode(gamma) for gamma in self.models[len(self.models) // 3 :]], axis=0)
+        """Return the mean expansion point of the models of the last run, without the first third."""
+        models = self.models[len(self.models) // 3 :]
+        return np.mean([self.marginal.expansion(gamma) for gamma in models], axis=0)

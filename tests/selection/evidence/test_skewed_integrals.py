@@ -15,6 +15,7 @@ from pyrjsel._errors import ConvergenceWarning, SeparationWarning
 from pyrjsel.selection.evidence import importance_quality as effective
 from pyrjsel.selection.evidence import laplace as importance
 from pyrjsel.selection.evidence import laplace as integration
+from pyrjsel.selection.evidence.importance import log_student, radii
 from pyrjsel.selection.evidence.laplace import MarginalLikelihood
 from pyrjsel.selection.priors.coefficients import GPrior, Normal
 from pyrjsel.selection.regression.glm import Regression
@@ -215,17 +216,20 @@ def test_halves_make_the_whole():
         one, two = (whole.part(half, shift) for half in whole.halves)
         assert (one.pairs, two.pairs) == (32, pairs - 32)
         both = one.joined(two, 32 / pairs)
-        assert both.log_ratio == pytest.approx(whole.log_ratio, abs=1e-12)
-        assert both.variance == pytest.approx(whole.variance, rel=1e-9)
-        np.testing.assert_allclose(both.moments, whole.moments, rtol=1e-9)
-        np.testing.assert_allclose(both.weights, whole.weights / whole.weights.max(), rtol=1e-9)
+        # The control variate of each half is its own.
+        assert both.log_ratio == pytest.approx(whole.log_ratio, abs=0.1 * np.sqrt(whole.variance))
+        assert both.variance == pytest.approx(whole.variance, rel=0.05)
+        plain = [np.log(part.weights.mean()) - np.log(whole.weights.mean()) for part in (one, two)]
+        assert np.average(np.exp(plain), weights=[32, pairs - 32]) == pytest.approx(1.0, abs=1e-12)
+        np.testing.assert_allclose(both.moments, whole.moments, rtol=0.01)
+        np.testing.assert_allclose(both.weights, whole.weights / whole.weights.max(), rtol=0.05)
         np.testing.assert_array_equal(both.points, whole.points)
 
 
 def test_few_pairs_are_taken_as_they_are():
     regression, _, _ = rare_dummies(GPrior("4n"))
-    assert integral(regression, 7, 62).stages == 1
-    assert integral(regression, 7, 64).stages > 1
+    assert integral(regression, 7, 30).stages == 1
+    assert integral(regression, 7, 32).stages > 1
 
 
 def test_later_stages_use_the_stream_of_the_model():
@@ -289,7 +293,7 @@ class TestMatchedProposals:
         found = marginal.integrate(np.ones(2, dtype=np.uint8))
         finder, rng = marginal.finder, np.random.default_rng(8)
         factor = 1.5 * np.linalg.cholesky(np.linalg.inv(finder.factor @ finder.factor.T))
-        radius = importance.radii(d, count, 5.0, rng)
+        radius = radii(d, count, 5.0, rng)
         rays = rng.standard_normal((count, d))
         rays /= np.linalg.norm(rays, axis=1, keepdims=True)
         log_det = np.linalg.slogdet(factor)[1] + np.linalg.slogdet(finder.factor)[1]
@@ -297,7 +301,7 @@ class TestMatchedProposals:
             finder.at + factor[:, 1] * 0.5,
             rays @ factor.T,
             radius,
-            importance.log_student(radius, d, 5.0) - log_det,
+            log_student(radius, d, 5.0) - log_det,
             draws=True,
         )
         value = finder.log_marginal + log_ratio

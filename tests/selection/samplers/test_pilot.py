@@ -8,7 +8,8 @@ import pytest
 from scipy.special import fdtri
 
 import pyrjsel as rj
-from pyrjsel.selection.evidence.laplace import MarginalLikelihood, quantiles
+from pyrjsel.selection.evidence.importance import quantiles
+from pyrjsel.selection.evidence.laplace import MarginalLikelihood
 from pyrjsel.selection.samplers.automatic import pilot_of, sampler_of
 from pyrjsel.selection.samplers.collapsed.corrected_chain import Integrals
 

@@ -126,12 +126,12 @@ class CorrectedOptions(CollapsedOptions):
     integration : {"importance", "laplace"}
         Importance sampling at each mode, with a reported error, or Laplace approximation, with unknown error.
     pairs : int
-        Pairs of importance draws per model. If it is at least 64 and not enough for an error of 3 %, or for
+        Pairs of importance draws per model. If it is at least 32 and not enough for an error of 2 %, or for
         coefficients of the most probable models, more draws follow.
     """
 
     integration: str = "importance"
-    pairs: int = 64
+    pairs: int = 32
 
     default_sweeps: ClassVar[float] = 10.0
     trades_of_default: ClassVar[float] = 1.0 / 3.0

@@ -20,7 +20,7 @@ from pyrjsel._errors import DataError
 from pyrjsel._typing import ByteArray, FloatArray, IntArray, WordArray
 from pyrjsel.model_space import ModelSpace, pack
 from pyrjsel.selection.evidence.importance_quality import MATTERS
-from pyrjsel.selection.evidence.laplace import Integral, MarginalLikelihood, Surrogate, learn_correction
+from pyrjsel.selection.evidence.laplace import Integral, MarginalLikelihood, Surrogate, learn_corrections
 from pyrjsel.selection.samplers._walk import SingularModelError
 from pyrjsel.selection.samplers.base import Job
 from pyrjsel.selection.samplers.collapsed._sums import add_moments, add_path
@@ -32,15 +32,17 @@ from pyrjsel.storage import Content
 # Number of integrals that a chain keeps, the most recently used; others are recomputed when needed. About 1
 # kB each.
 KEPT_INTEGRALS = 2**15
-# Target relative variance of one integral: errors of 3 % in single models are far below the Monte Carlo error
-# of a chain that visits many, and are reported.
-VARIANCE = 1e-3
+# Target relative variance of one integral: errors of 2 % in single models are far below the Monte Carlo
+# error of a chain that visits many, and are reported.
+VARIANCE = 5e-4
 # Proportions of burn-in without correction, and with updates of the expansion.
 LEAD, EXPAND, LEARN = 0.25, 0.5, 0.75
 # Steps of the search for the first expansion, from the smallest model, and their length.
 SEARCH_STEPS, SEARCH_TIME = 8, 2.0
 # Limit of arguments of exp, which only chains without burn-in have come near.
 MOST_LOG_WEIGHT = 300.0
+# Proportion of its visits by one chain that a model may have more of by all of them.
+OFTENER = 1.25
 # Number of the last models of burn-in used for learning.
 LEARNT = 2**16
 
@@ -121,25 +123,33 @@ class CorrectedMoves(CollapsedMoves):
 def first_lessons(job: Job, rng: np.random.Generator) -> dict[str, np.ndarray]:
     """Return the initial surrogate of a chain, expanded around models found with preliminary surrogates."""
     marginal, gamma = marginal_of(job), job.space.empty_model()
-    modes = [marginal.mode(gamma)]
+    at = marginal.expansion(gamma)
     marginal.check_mode()
-    at = modes[0]
+    # Nuisance parameters are those of the best model: surrogates with those of models that fit too closely
+    # would choose such models again.
+    modes, best = [at], marginal.finder.log_marginal + float(job.space.log_prior(gamma))
+    width = job.regression.n_columns
+    nuisance = at[width:]
     for _ in range(SEARCH_STEPS):
         surrogate = Surrogate(at, np.zeros(job.space.n_terms))
         evidences = surrogate.evidences(job.regression, 1)
         walk = job.setup.walk(evidences, surrogate.space(job.space), gamma[None], np.ones(1), job.burn_in > 0)
         walk.run(rng, 1, SEARCH_TIME)
-        mode = marginal.mode(walk.gamma()[0])
+        mode = marginal.expansion(walk.gamma()[0])
         if marginal.finder.status == 1:  # the rank rules differ by rounding
             continue
         marginal.check_mode()
         gamma = walk.gamma()[0]
         modes.append(mode)
+        mass = marginal.finder.log_marginal + float(job.space.log_prior(gamma))
+        if mass > best:
+            best, nuisance = mass, mode[width:]
         # The second half: the first models come from bad surrogates.
-        at = np.mean(modes[len(modes) // 2 :], axis=0)
+        at = np.append(np.mean(modes[len(modes) // 2 :], axis=0)[:width], nuisance)
     return {
         "at": at,
         "correction": np.zeros(job.space.n_terms),
+        "of_size": np.zeros(job.space.log_size.size),
         "reference": np.array(np.nan),
         "sum": np.zeros(at.size),
         "count": np.array(0.0),
@@ -175,11 +185,15 @@ class CorrectedChain(CollapsedChain):
     @classmethod
     def read_learnt(cls, job: Job, learnt: Content) -> dict[str, np.ndarray]:
         """Return the surrogate adapted during burn-in, and the data for its adaptation."""
-        n_terms, width = job.space.n_terms, job.regression.n_columns
-        gamma = learnt.array("gamma", np.uint8, (None, n_terms))
+        n_terms, width = job.space.n_terms, job.regression.n_columns + len(job.regression.family.expanded)
+        gamma, sizes = learnt.array("gamma", np.uint8, (None, n_terms)), job.space.log_size.size
         return {
             "at": learnt.array("at", float, (width,), finite=True),
             "correction": learnt.array("correction", float, (n_terms,), finite=True),
+            # The first files have none.
+            "of_size": learnt.array("of_size", float, (sizes,), finite=True)
+            if "of_size" in learnt
+            else np.zeros(sizes),
             "reference": learnt.array("reference", float, ()),
             "sum": learnt.array("sum", float, (width,)),
             "count": learnt.array("count", float, ()),
@@ -192,7 +206,7 @@ class CorrectedChain(CollapsedChain):
         self.marginal = marginal_of(self.job)
         self.integrals = Integrals(self.marginal, self.job.space, self.job.setup.exact)
         learnt = values["learnt"]
-        self.surrogate = Surrogate(learnt["at"], learnt["correction"])
+        self.surrogate = Surrogate(learnt["at"], learnt["correction"], learnt["of_size"])
         self.reference = float(learnt["reference"])
         self.sum, self.count = learnt["sum"].copy(), float(learnt["count"])
         self.gammas, self.log_ratios = list(learnt["gamma"]), list(learnt["log_ratio"])
@@ -202,10 +216,11 @@ class CorrectedChain(CollapsedChain):
 
     def learnt(self) -> dict[str, np.ndarray]:
         """Return the arrays of a state besides models, temperatures and counts."""
-        n_terms = self.job.space.n_terms
+        n_terms, of_size = self.job.space.n_terms, self.surrogate.of_size
         return {
             "at": self.surrogate.at,
             "correction": self.surrogate.correction,
+            "of_size": np.zeros(self.job.space.log_size.size) if of_size is None else of_size,
             "reference": np.array(self.reference),
             "sum": self.sum.copy(),
             "count": np.array(self.count),
@@ -241,7 +256,7 @@ class CorrectedChain(CollapsedChain):
         """Run one uncorrected iteration at the beginning of burn-in, and learn from the modes."""
         before = self.walk.gamma()
         self.walk.run(self.rng, 1, self.job.setup.time)
-        mode = self.marginal.mode(self.walk.gamma()[0])
+        mode = self.marginal.expansion(self.walk.gamma()[0])
         if self.marginal.finder.status == 1:  # the rank rules differ by rounding
             self.walk.set_state(before)
             return
@@ -311,7 +326,7 @@ class CorrectedChain(CollapsedChain):
         effective, sums = found.described["effective"].copy(), found.sums.copy()
         for row in np.flatnonzero(share >= MATTERS):
             known = self.integrals.of(gamma[row]).integral
-            better = self.marginal.with_enough(gamma[row], known, share[row])
+            better = self.marginal.with_enough(gamma[row], known, OFTENER * share[row])
             sums[:3, known.columns] += visits[row] * (better.moments - known.moments)
             effective[row] = better.effective
         return replace(found, sums=sums, effective=effective)
@@ -326,16 +341,45 @@ class CorrectedChain(CollapsedChain):
         """
         if np.isfinite(log_ratio):
             self.gammas.append(gamma)
-            self.log_ratios.append(log_ratio + float(gamma @ self.surrogate.correction))
+            self.log_ratios.append(log_ratio + self.surrogate.corrected(gamma, self.job.space))
         if len(self.gammas) > LEARNT:
             del self.gammas[: LEARNT // 2], self.log_ratios[: LEARNT // 2]
 
+    def without(self, learnt: Surrogate) -> Surrogate:
+        """Return a surrogate that is right at the present model without each term that no other lacked.
+
+        Relative to the present model. With too little mass there it would hide such models from chains.
+        """
+        space, before = self.job.space, self.walk.gamma()
+        correction, here = learnt.correction.copy(), self.error(before)
+        for j in np.flatnonzero(np.array(self.gammas).all(axis=0) & space.free.astype(bool)):
+            model = before.copy()
+            model[0, j] = 0
+            if space.feasible(model[0]) and np.isfinite((there := self.error(model)) - here):
+                rest = learnt.corrected(before[0], space) - learnt.corrected(model[0], space)
+                correction[j] += here - there - rest
+        self.walk.set_state(before)
+        return replace(learnt, correction=correction)
+
+    def error(self, gamma: ByteArray) -> float:
+        """Return log pi / pi~ of a model (J,), first of `gamma` (K, J), without the learned corrections.
+
+        By Laplace's approximation; -inf without a mode.
+        """
+        self.marginal.mode(gamma[0])
+        if self.marginal.finder.status != 0:
+            return -np.inf
+        self.walk.set_state(gamma)
+        mass = self.marginal.finder.log_marginal + float(self.job.space.log_prior(gamma[0]))
+        return mass - float(self.walk.log_mass()[0]) + self.surrogate.corrected(gamma[0], self.job.space)
+
     def study(self, known: Known) -> None:
         """Learn the mean coefficients of a model of burn-in."""
-        regression, centre = self.job.regression, np.zeros(self.sum.size)
+        regression, centre = self.job.regression, np.zeros(self.job.regression.n_columns)
         centre[known.integral.columns] = known.integral.moments[0]
         centre[: regression.leading] += centre @ regression.shifts(np.arange(centre.size))
-        self.sum += centre
+        assert known.integral.nuisance is not None
+        self.sum += np.append(centre, known.integral.nuisance)
         self.count += 1.0
 
     def adapt(self) -> None:
@@ -352,8 +396,8 @@ class CorrectedChain(CollapsedChain):
             self.gammas.clear()
             self.log_ratios.clear()
         elif self.log_ratios and (self.done == burn_in or self.learning_is_due()):
-            correction = learn_correction(np.array(self.gammas), np.array(self.log_ratios))
-            self.replace_surrogate(Surrogate(self.surrogate.at, correction))
+            learnt = learn_corrections(np.array(self.gammas), np.array(self.log_ratios), self.job.space)
+            self.replace_surrogate(self.without(Surrogate(self.surrogate.at, *learnt)))
         if self.done == burn_in:
             self.gammas.clear()
             self.log_ratios.clear()

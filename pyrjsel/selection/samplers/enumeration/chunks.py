@@ -22,7 +22,7 @@ from pyrjsel.selection.evidence.expansions import (
     full_mode,
     laplace_value,
     modes_of,
-    normal_moments,
+    moments_at,
 )
 from pyrjsel.selection.evidence.importance_quality import POOR
 from pyrjsel.selection.evidence.laplace import FEW, Integral, learn_correction
@@ -89,7 +89,7 @@ class ChunksOptions:
 
     models: int = 200
     integrals: int = 10
-    pairs: int = 128
+    pairs: int = 32
     steps: int = 5000
 
     def __post_init__(self) -> None:
@@ -549,7 +549,7 @@ def _average(
                 moments = np.stack([mean, mean**2 + moments[1] - moments[0] ** 2, moments[2]])
         else:
             columns = np.flatnonzero(columns_of(regression, model[None])[0])
-            moments = normal_moments(*single.quadratic.normal(regression, columns), regression.shift[columns])
+            moments = moments_at(*single.quadratic.normal(regression, columns), regression.shift[columns])
             columns, moments = regression.coefficients(columns, moments)
         sums[:3, columns] += weight / total * moments
         sums[3, columns] += weight / total

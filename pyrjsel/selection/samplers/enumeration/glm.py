@@ -51,13 +51,13 @@ class EnumerateOptions:
     integration : {"importance", "laplace"}
         Importance sampling at each mode, with a reported error, or Laplace approximation, with unknown error.
     pairs : int
-        Pairs of importance draws per model. If it is at least 64 and not enough for an error of half a
+        Pairs of importance draws per model. If it is at least 32 and not enough for an error of half a
         percent, up to 8,192 more follow, and further ones if coefficients of the most probable models need
         them.
     """
 
     integration: str = "importance"
-    pairs: int = 256
+    pairs: int = 32
 
     def __post_init__(self) -> None:
         check_choice(self.integration, "integration", ("importance", "laplace"))

@@ -316,7 +316,7 @@ def evidence_at(regression: Any, gamma: ByteArray, variance: float | None = None
         return evidence, False
     assert isinstance(whole, Regression)
     marginal = MarginalLikelihood(whole, b"", 2, whole.n_columns)
-    at = marginal.mode(gamma)
+    at = marginal.expansion(gamma)
     marginal.check_mode()
     return Surrogate(at, np.zeros(whole.n_terms)).evidences(whole, 1)[0], False
 

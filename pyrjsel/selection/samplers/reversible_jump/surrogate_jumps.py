@@ -105,7 +105,7 @@ def learn_surrogate(regression: Regression, space: ModelSpace) -> Surrogate:
     """
     marginal, gamma = _single(regression, space), space.empty_model()
     guide = SurrogateChain(marginal, space, walk_maker(space), TIME)
-    found = Surrogate(marginal.mode(gamma), np.zeros(space.n_terms))
+    found = Surrogate(marginal.expansion(gamma), np.zeros(space.n_terms))
     marginal.check_mode()
     for walks, corrected in ((LED, False), (EXPANDED, True)):
         gamma, _ = guide.walk(found, gamma, walks, corrected)

@@ -1,0 +1,134 @@
+"""Importance sampling with pairs of draws from Student distributions, and its control variate.
+
+Pairs are ``centre +- r L direction`` with stratified radii r. The normal distribution with the same centre
+and scale has c times the density of the proposal; c depends on r alone and has the mean 1.
+"""
+
+from collections.abc import Callable
+from functools import lru_cache
+
+import numpy as np
+import scipy
+from scipy.special import betaln, expit, fdtri, gammaln, logit, ndtr
+
+from pyrjsel._typing import FloatArray
+
+# Nodes of a table of quantiles. fdtri takes some microseconds per value, as long as a likelihood of 500 rows.
+NODES = 2049
+# Moments use the control variate if it leaves less than this proportion of the squared weights, which is the
+# variance of weighted averages.
+CLOSE = 0.25
+
+
+def radii(d: int, count: int, df: float, rng: np.random.Generator) -> FloatArray:
+    """Return radii (count,) of a standard Student distribution in d dimensions, one per stratum."""
+    strata = (np.arange(count) + rng.random(count)) / count
+    return np.sqrt(d * quantiles(d, df, strata))
+
+
+@lru_cache(maxsize=256)
+def _table(d: int, df: float) -> tuple[float, Callable[[float], float]]:
+    """Return a table of log quantiles of F(d, df) by log odds of the probability, and its end first."""
+    end = 6.0
+    at = np.linspace(-end, end, NODES)
+    p = expit(at)
+    values = fdtri(d, df, p)
+    log_density = (
+        0.5 * d * np.log(d / df)
+        - betaln(0.5 * d, 0.5 * df)
+        + 0.5 * d * np.log(values)
+        - 0.5 * (d + df) * np.log1p(d * values / df)
+    )
+    # d log F / d log odds, of which log_density is that of log F.
+    slopes = np.exp(np.log(p) + np.log1p(-p) - log_density)
+    return end, scipy.interpolate.CubicHermiteSpline(at, np.log(values), slopes)
+
+
+def quantiles(d: int, df: float, p: FloatArray) -> FloatArray:
+    """Return quantiles of F(d, df) to ten digits; in the tails, beyond the table, from scipy."""
+    end, table = _table(d, df)
+    at = logit(p)
+    out = np.exp(table(np.clip(at, -end, end)))
+    tails = np.abs(at) > end
+    out[tails] = fdtri(d, df, p[tails])
+    return np.asarray(out)
+
+
+def log_student(radius: FloatArray, d: int, df: float) -> FloatArray:
+    """Return log densities of a standard Student distribution, minus that of the standard normal at 0."""
+    peak = gammaln(0.5 * (df + d)) - gammaln(0.5 * df) - 0.5 * d * np.log(0.5 * df)
+    return np.asarray(peak - 0.5 * (df + d) * np.log1p(radius**2 / df))
+
+
+def controlled(weights: FloatArray, radius: FloatArray, d: int, df: float) -> tuple[float, float]:
+    """Return the logarithm of the mean weight of draws, and its relative variance.
+
+    The mean is estimated by ``mean(w) / mean(c)``: weights of a nearly normal posterior are nearly
+    proportional to c, and errors of the radii cancel. The ratio has a bias of the order of the variance of
+    mean(c) with the stratified radii, at most 2e-4 for 16 pairs and less by their cube for more; it vanishes
+    where w is proportional to c. The variance is that of the residuals ``w - c mean(w) / mean(c)``, from
+    differences between neighbouring strata.
+
+    Parameters
+    ----------
+    weights : ndarray (2 P,)
+        Importance weights, those of a pair side by side.
+    radius : ndarray (P,)
+        Radii of the pairs, increasing over one set of strata, or over several in turn.
+    d : int
+        Dimension.
+    df : float
+        Degrees of freedom of the proposal.
+    """
+    pair = weights.reshape(-1, 2).sum(axis=1)
+    top, control = _control(radius, d, df)
+    ratio = pair.sum() / control.sum()
+    rest = pair - ratio * control
+    step = np.diff(rest)[np.diff(radius) > 0.0]
+    square = 0.5 * radius.size * np.mean(step**2)
+    return float(np.log(0.5 * ratio)) - top, float(square / pair.sum() ** 2)
+
+
+def weighted_moments(
+    raw: FloatArray,
+    weights: FloatArray,
+    radius: FloatArray,
+    d: int,
+    df: float,
+    normal: FloatArray | None = None,
+) -> FloatArray:
+    """Return weighted means, mean squares and probabilities of being positive of draws, (3, k).
+
+    If weights are nearly proportional to c, those of draws weighted by c are subtracted, and the exact ones
+    of the normal distribution added; for means both are the same, by symmetry.
+
+    Parameters
+    ----------
+    raw : ndarray (2 P, k)
+        Coefficients, linear functions of the draws.
+    weights, radius, d, df
+        As of :func:`controlled`.
+    normal : ndarray (3, k), optional
+        Moments under the normal distribution.
+    """
+    share = weights / weights.sum()
+    found = np.stack([share @ raw, share @ raw**2, share @ (raw > 0)])
+    if normal is not None:
+        control = np.repeat(_control(radius, d, df)[1], 2)
+        control /= control.sum()
+        if np.sum((share - control) ** 2) < CLOSE * (share @ share):
+            found[1] += normal[1] - control @ raw**2
+            found[2] = np.clip(found[2] + normal[2] - control @ (raw > 0), 0.0, 1.0)
+    return found
+
+
+def _control(radius: FloatArray, d: int, df: float) -> tuple[float, FloatArray]:
+    """Return the logarithm of the largest c at radii (P,), and c relative to it."""
+    log_control = -0.5 * radius**2 - log_student(radius, d, df)
+    top = float(log_control.max())
+    return top, np.exp(log_control - top)
+
+
+def normal_moments(mean: FloatArray, variance: FloatArray) -> FloatArray:
+    """Return means, mean squares and probabilities of being positive of normal variates, (3, ...)."""
+    return np.stack([mean, mean**2 + variance, ndtr(mean / np.sqrt(variance))])

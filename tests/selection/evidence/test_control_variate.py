@@ -1,0 +1,99 @@
+"""The control variate of importance integrals: errors, their size as stated, and moments."""
+
+import numpy as np
+import pytest
+from scipy import integrate, stats
+
+from pyrjsel.selection.evidence.importance import (
+    controlled,
+    log_student,
+    normal_moments,
+    radii,
+    weighted_moments,
+)
+from pyrjsel.selection.evidence.laplace import MarginalLikelihood
+from pyrjsel.selection.priors.coefficients import GPrior
+from pyrjsel.selection.regression.glm import Regression
+
+DF = 8.0
+
+
+def draws(d, pairs, rng):
+    """Radii, draws of a standard Student distribution in pairs, and log densities as of `log_student`."""
+    radius = radii(d, pairs, DF, rng)
+    direction = rng.standard_normal((pairs, d))
+    direction /= np.linalg.norm(direction, axis=1, keepdims=True)
+    away = radius[:, None] * direction
+    points = np.stack([away, -away], axis=1).reshape(-1, d)
+    return radius, points, np.repeat(log_student(radius, d, DF), 2)
+
+
+@pytest.mark.parametrize("d", [1, 3, 12])
+def test_integrals_and_moments_of_normal_densities_are_exact(d):
+    rng = np.random.default_rng(d)
+    radius, points, log_density = draws(d, 16, rng)
+    weights = 3.7 * np.exp(-0.5 * np.sum(points**2, axis=1) - log_density)
+    log_mean, variance = controlled(weights, radius, d, DF)
+    assert log_mean == pytest.approx(np.log(3.7), abs=1e-12)
+    assert variance < 1e-24
+    scale, mean = rng.uniform(0.5, 2.0, d), rng.normal(size=d)
+    normal = normal_moments(mean, scale**2)
+    found = weighted_moments(mean + scale * points, weights, radius, d, DF, normal)
+    np.testing.assert_allclose(found, normal, rtol=1e-10)
+    # Without it there are 16 directions.
+    assert not np.allclose(weighted_moments(mean + scale * points, weights, radius, d, DF), normal, rtol=1e-3)
+
+
+def test_moments_far_from_normal_ones_are_plain_averages():
+    rng = np.random.default_rng(2)
+    radius, points, log_density = draws(2, 64, rng)
+    weights = np.exp(2.0 * points[:, 0] - log_density)
+    normal = normal_moments(np.zeros(2), np.ones(2))
+    found, plain = (weighted_moments(points, weights, radius, 2, DF, some) for some in (normal, None))
+    np.testing.assert_array_equal(found, plain)
+
+
+@pytest.mark.parametrize("skew", [0.5, 1.0])
+def test_errors_are_as_stated(skew):
+    """Densities with skewness and kurtosis in each coordinate, whose integral is known from quadrature.
+
+    400 estimates of 32 pairs. The bias is tested at 5 standard errors: 6e-7. The stated variance includes
+    what residuals change between neighbouring strata, which makes it 1 to 1.6 times that of the errors; the
+    ratio has an error of about 10 %, and five of these are allowed.
+    """
+
+    def log_factor(x):
+        return skew * 0.2 * np.tanh(x) ** 3 - 0.02 * np.minimum(x**2, 20.0) ** 1.5 / (1.0 + np.abs(x))
+
+    d = 4
+    one = integrate.quad(lambda x: stats.norm.pdf(x) * np.exp(log_factor(x)), -12, 12, epsabs=1e-12)[0]
+    error, stated, plain = [], [], []
+    for seed in range(400):
+        radius, points, log_density = draws(d, 32, np.random.default_rng(seed))
+        weights = np.exp(np.sum(log_factor(points) - 0.5 * points**2, axis=1) - log_density)
+        log_mean, variance = controlled(weights, radius, d, DF)
+        error.append(np.exp(log_mean - d * np.log(one)) - 1.0)
+        stated.append(variance)
+        plain.append(weights.mean() / one**d - 1.0)
+    assert abs(np.mean(error)) < 5 * np.std(error) / np.sqrt(400)
+    assert 0.6 < np.mean(stated) / np.var(error) < 2.2
+    assert np.var(plain) > 2 * np.var(error)
+
+
+def test_few_pairs_are_enough_for_large_samples():
+    """2,000 rows: 16 pairs have an error of 0.001, where plain averages have 0.02 and Laplace 0.008."""
+    rng = np.random.default_rng(1)
+    x = rng.normal(size=(2000, 6))
+    y = (rng.random(2000) < 1 / (1 + np.exp(1 - 0.4 * x[:, :5].sum(axis=1)))).astype(float)
+    regression, full = Regression.build(x, y, [1] * 6, GPrior("n")), np.ones(6, dtype=np.uint8)
+
+    def integral(seed, pairs):
+        return MarginalLikelihood(regression, seed.to_bytes(16, "big"), pairs, 7).integrate(full)
+
+    truth = integral(1000, 4096)
+    assert truth.variance < 1e-7
+    found = [integral(seed, 16) for seed in range(60)]
+    error = np.array([one.log_marginal for one in found]) - truth.log_marginal
+    assert error.std() < 0.003
+    assert abs(error.mean()) < 6 * np.hypot(error.std() / np.sqrt(60), np.sqrt(truth.variance))
+    assert 1 in {integral(seed, 32).stages for seed in range(5)}
