@@ -69,6 +69,7 @@ EXTENSIONS = [
     extension("pyrjsel.families._cox"),
     extension("pyrjsel.families._mixtures", "pyrjsel/families/mixtures.c"),
     extension("pyrjsel.families._multinomial"),
+    extension("pyrjsel.families._sized"),
     extension("pyrjsel.families._student"),
     extension("pyrjsel.kernel._filter", random=True),
     extension("pyrjsel.kernel._kernels"),

@@ -6,6 +6,9 @@ ctypedef double (*shift_t)(Py_ssize_t n, const double* eta, const double* x, dou
 # The log-likelihood at eta, with its gradient and minus its second derivative in eta.
 ctypedef double (*working_t)(Py_ssize_t n, const double* eta, const double* wy, const double* w,
                              double* residual, double* weight) noexcept nogil
+# The log-likelihood at eta + delta x given the logarithm t of a nuisance parameter, without terms of t alone.
+ctypedef double (*joint_t)(Py_ssize_t n, const double* eta, const double* x, double delta, const double* y,
+                           const double* w, double t) noexcept nogil
 # For families with several linear predictors of a row, all those of the first before those of the second: out
 # (n,) := minus the mixed second derivatives in those numbered a < b, given the n weights that `working` left
 # for each; NULL for others. For a == b, minus the second derivatives.
@@ -27,4 +30,8 @@ cdef class Passes:
     cdef pooled_t pooled
     cdef readonly bint quadratic
 
+cdef class JointPass:
+    cdef joint_t value
+
+cdef JointPass joint_pass(joint_t value)
 cdef Passes passes(shift_t shift, working_t working, bint quadratic=*, between_t between=*, pooled_t pooled=*)

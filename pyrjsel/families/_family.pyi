@@ -6,6 +6,9 @@ from pyrjsel._typing import FloatArray
 class Passes:
     quadratic: bool
 
+@final
+class JointPass: ...
+
 LOGIT: Final[Passes]
 LOG: Final[Passes]
 POSITIVE: Final[Passes]
@@ -18,6 +21,15 @@ def log_likelihoods(
     base: FloatArray,
     slope: FloatArray,
     factor: FloatArray,
+) -> FloatArray: ...
+def pair_values(
+    joint: JointPass,
+    eta: FloatArray,
+    images: FloatArray,
+    radius: FloatArray,
+    y: FloatArray,
+    w: FloatArray,
+    t: FloatArray,
 ) -> FloatArray: ...
 def derivatives(
     passes: Passes,

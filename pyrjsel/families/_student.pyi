@@ -1,5 +1,6 @@
 from typing import Final
 
-from pyrjsel.families._family import Passes
+from pyrjsel.families._family import JointPass, Passes
 
 STUDENT: Final[Passes]
+STUDENT_JOINT: Final[JointPass]

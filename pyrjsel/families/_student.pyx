@@ -4,14 +4,21 @@ Its parameters follow the n weights of the passes, which are not used: ``w[n]`` 
 ``df sigma^2``.
 """
 
-from libc.math cimport log
+from libc.math cimport exp, log, log1p
 
-from pyrjsel.families._family cimport passes
+from pyrjsel._core._vecmath cimport logs
+from pyrjsel.families._family cimport joint_pass, passes
+
+cdef enum:
+    LANES = 8
+    ROWS = 16
 
 # A product of factors 1 + r^2 / (df sigma^2) up to this, squared, does not overflow.
 cdef double MOST = 1e150
 # Steps with the weights of the EM algorithm ascend if less than twice as long: here 1.5 times at most.
 cdef double LEAST = 2.0 / 3.0
+# Products of ROWS factors below this do not overflow.
+cdef double SAFE = 1e19
 
 
 cdef double student_shift(Py_ssize_t n, const double* eta, const double* x, double delta, const double* wy,
@@ -52,4 +59,47 @@ cdef double student_working(Py_ssize_t n, const double* eta, const double* wy, c
     return -0.5 * (w[n] + 1.0) * (total + log(product))
 
 
+cdef double student_joint(Py_ssize_t n, const double* eta, const double* x, double delta, const double* y,
+                          const double* w, double t) noexcept nogil:
+    """The same given log sigma, where ``w[0]`` is df."""
+    cdef double[LANES] product, part
+    cdef double r, factor, total = 0.0, largest, share = exp(-2.0 * t) / w[0]
+    cdef Py_ssize_t first = 0, _, k
+    while first < n:
+        largest = 1.0
+        for k in range(LANES):
+            product[k] = 1.0
+        # One logarithm for ROWS rows, side by side.
+        for _ in range(min(<Py_ssize_t> ROWS, (n - first) // LANES)):
+            for k in range(LANES):
+                r = y[first + k] - (eta[first + k] + delta * x[first + k])
+                factor = 1.0 + r * r * share
+                largest = factor if factor > largest else largest
+                product[k] *= factor
+            first += LANES
+        if n - first < LANES:
+            while first < n:
+                r = y[first] - (eta[first] + delta * x[first])
+                total += log1p(r * r * share)
+                first += 1
+        if not largest < SAFE:
+            return exact_joint(n, eta, x, delta, y, share, w[0])
+        logs(LANES, product, part)
+        for k in range(LANES):
+            total += part[k]
+    return -0.5 * (w[0] + 1.0) * total
+
+
+cdef double exact_joint(Py_ssize_t n, const double* eta, const double* x, double delta, const double* y,
+                        double share, double df) noexcept nogil:
+    """The same where products overflow."""
+    cdef double r, total = 0.0
+    cdef Py_ssize_t i
+    for i in range(n):
+        r = y[i] - (eta[i] + delta * x[i])
+        total += log1p(r * r * share)
+    return -0.5 * (df + 1.0) * total
+
+
 STUDENT = passes(student_shift, student_working)
+STUDENT_JOINT = joint_pass(student_joint)

@@ -7,7 +7,7 @@ import numpy as np
 import scipy
 
 from pyrjsel._typing import FloatArray, IntArray
-from pyrjsel.families._family import Passes
+from pyrjsel.families._family import JointPass, Passes, pair_values
 from pyrjsel.families.nuisance import NONE, Nuisance, Values
 from pyrjsel.families.statistics import Statistic
 
@@ -26,6 +26,8 @@ class Family(ABC):
     name, link : str
     passes : Passes
         The compiled log-likelihood.
+    joint_pass : JointPass
+        The same given an expanded parameter, if there is one.
     apart : str
         Start of the message about separation: what the data do if the likelihood has no maximum.
     events : bool
@@ -54,6 +56,7 @@ class Family(ABC):
     name: ClassVar[str]
     link: ClassVar[str]
     passes: ClassVar[Passes]
+    joint_pass: ClassVar[JointPass]
     apart: ClassVar[str]
     events: ClassVar[bool] = False
     classes: ClassVar[bool] = False
@@ -91,6 +94,30 @@ class Family(ABC):
     def expanded(self) -> tuple[str, ...]:
         """The ones in whose logarithm marginal likelihoods are expanded, with the coefficients."""
         return ()
+
+    def joint_pairs(
+        self,
+        y: FloatArray,
+        w: FloatArray,
+        eta: FloatArray,
+        images: FloatArray,
+        radius: FloatArray,
+        t: FloatArray,
+    ) -> FloatArray:
+        """Return log-likelihoods with all constants, plus log prior densities of t (2 P,).
+
+        At ``eta + radius images`` and ``eta - radius images`` by turns, with `images` (P, n).
+        """
+        found = pair_values(self.joint_pass, eta, images, radius, *self.joint_rows(y, w), t)
+        return np.asarray(found + self.joint_rest(y, w, t))
+
+    def joint_rows(self, y: FloatArray, w: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Return what the pass given the expanded parameter has in the places of responses and weights."""
+        return y, w
+
+    def joint_rest(self, y: FloatArray, w: FloatArray, t: FloatArray) -> FloatArray:
+        """Return log prior densities of t (m,), and terms of the log-likelihood of t alone."""
+        raise NotImplementedError
 
     def at(self, size: float) -> Self:
         """Return the family with another value of the expanded parameter in methods without one."""

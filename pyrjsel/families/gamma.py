@@ -8,7 +8,8 @@ from scipy.special import digamma, gammainc, gammaincinv, gammaln, logsumexp, po
 
 from pyrjsel._errors import DataError
 from pyrjsel._typing import FloatArray
-from pyrjsel.families._family import POSITIVE, Passes
+from pyrjsel.families._family import POSITIVE, JointPass, Passes
+from pyrjsel.families._sized import GAMMA
 from pyrjsel.families.nuisance import Values
 from pyrjsel.families.poisson import LogLink
 from pyrjsel.families.quantiles import increasing_root
@@ -41,6 +42,7 @@ class Gamma(Sized, LogLink):
     name: ClassVar[str] = "gamma"
     parameter: ClassVar[str] = "shape"
     passes: ClassVar[Passes] = POSITIVE
+    joint_pass: ClassVar[JointPass] = GAMMA
     keys: ClassVar[int] = 1
     both: ClassVar[tuple[float, float]] = (1.0, 2.0)
     share: ClassVar[float] = 0.0
@@ -75,6 +77,10 @@ class Gamma(Sized, LogLink):
         away = self._away(y, w, eta)
         with np.errstate(over="ignore"):
             return np.asarray(np.exp(t) * ((away - np.expm1(away)) @ w))
+
+    def joint_rows(self, y: FloatArray, w: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Return logarithms of responses, and weights."""
+        return np.log(y), w
 
     @staticmethod
     def _away(y: FloatArray, w: FloatArray, eta: FloatArray) -> FloatArray:

@@ -7,7 +7,8 @@ import numpy as np
 from scipy.special import betainc, betaln, digamma, gammaincinv, gammaln, log_expit, polygamma, xlogy
 
 from pyrjsel._typing import FloatArray
-from pyrjsel.families._family import LOGIT, Passes, derivatives, log_likelihoods
+from pyrjsel.families._family import LOGIT, JointPass, Passes, derivatives, log_likelihoods
+from pyrjsel.families._sized import NEGBIN
 from pyrjsel.families.nuisance import Values
 from pyrjsel.families.poisson import ENDLESS, Poisson
 from pyrjsel.families.sized import Sized
@@ -35,6 +36,7 @@ class NegativeBinomial(Sized, Poisson):
     name: ClassVar[str] = "negbin"
     parameter: ClassVar[str] = "theta"
     passes: ClassVar[Passes] = LOGIT
+    joint_pass: ClassVar[JointPass] = NEGBIN
     keys: ClassVar[int] = 2
     share: ClassVar[float] = 1.0
     remedy: ClassVar[str] = " Leave out theta to estimate the dispersion."
@@ -80,8 +82,14 @@ class NegativeBinomial(Sized, Poisson):
         theta = np.multiply.outer(size, number)
         slope = theta * (digamma(sums + theta) - digamma(theta))
         bend = theta**2 * (polygamma(1, sums + theta) - polygamma(1, theta))
-        value = log_rising(theta, sums) @ times - times @ gammaln(sums + 1.0)
-        return value, slope @ times, (slope + bend) @ times
+        return self.constant(size), slope @ times, (slope + bend) @ times
+
+    def constant(self, size: FloatArray) -> FloatArray:
+        """Return the first of them alone."""
+        assert self.table is not None
+        sums, number, times = self.table
+        rising = log_rising(np.multiply.outer(size, number), sums)
+        return np.asarray(rising @ times - times @ gammaln(sums + 1.0))
 
     def curvature(self, mean: FloatArray) -> FloatArray:
         """Return the expected information on eta, where the mean is `mean`."""

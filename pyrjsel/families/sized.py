@@ -215,6 +215,15 @@ class Sized(Family):
         found = self.values(y, w, eta, t) - size * self.lost(y, w)
         return np.asarray(found + self.constants(size)[0] + self.log_prior(t)[0])
 
+    def constant(self, size: FloatArray) -> FloatArray:
+        """Return the first of them alone."""
+        return self.constants(size)[0]
+
+    def joint_rest(self, y: FloatArray, w: FloatArray, t: FloatArray) -> FloatArray:
+        """Return log prior densities of t (m,), and terms of the log-likelihood of t alone."""
+        size = np.exp(t)
+        return np.asarray(self.constant(size) - size * self.lost(y, w) + self.log_prior(t)[0])
+
     def rows(
         self, y: FloatArray, weights: FloatArray | None, offset: FloatArray
     ) -> tuple[FloatArray, FloatArray | None, FloatArray]:

@@ -9,8 +9,8 @@ from scipy.special import gammaln
 from pyrjsel._errors import DataError
 from pyrjsel._typing import FloatArray
 from pyrjsel._validate import check_real
-from pyrjsel.families._family import Passes
-from pyrjsel.families._student import STUDENT
+from pyrjsel.families._family import JointPass, Passes
+from pyrjsel.families._student import STUDENT, STUDENT_JOINT
 from pyrjsel.families.gaussian import IdentityLink, mixture_quantile
 from pyrjsel.families.nuisance import NONE, Nuisance, Values
 
@@ -42,6 +42,7 @@ class Student(IdentityLink):
 
     name: ClassVar[str] = "student"
     passes: ClassVar[Passes] = STUDENT
+    joint_pass: ClassVar[JointPass] = STUDENT_JOINT
     combines: ClassVar[bool] = False
     scaled: ClassVar[bool] = True
 
@@ -147,10 +148,13 @@ class Student(IdentityLink):
         """Return whether it grows as sigma goes to 0 and as many rows as columns are fitted perfectly."""
         return columns > self.df * (n - columns)
 
-    def joint_values(self, y: FloatArray, w: FloatArray, eta: FloatArray, t: FloatArray) -> FloatArray:
-        """Return log-likelihoods with all constants, plus log prior densities of t (m,), at eta (m, n)."""
-        logs = np.log1p((y - eta) ** 2 / (self.df * np.exp(2.0 * t))[:, None]).sum(axis=1)
-        return np.asarray(y.size * (self._constant - t) - 0.5 * (self.df + 1.0) * logs + self.log_prior(t)[0])
+    def joint_rows(self, y: FloatArray, w: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Return responses, and df in the place of weights, which are ones."""
+        return y, np.array([self.df])
+
+    def joint_rest(self, y: FloatArray, w: FloatArray, t: FloatArray) -> FloatArray:
+        """Return log prior densities of t (m,), and terms of the log-likelihood of t alone."""
+        return np.asarray(y.size * (self._constant - t) + self.log_prior(t)[0])
 
     @property
     def _constant(self) -> float:

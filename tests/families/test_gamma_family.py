@@ -179,5 +179,6 @@ def test_no_digits_are_lost_to_large_shapes(shape):
     # Rounding of log responses is 1e-15, of which residuals are 1 / sqrt(shape).
     error = 1e-12 + 1e-14 * np.sqrt(shape)
     np.testing.assert_allclose([found[0], found[3], found[4]], want, rtol=error, atol=20 * error)
-    with_prior = family.joint_values(y, w, np.stack([eta, eta]), np.array([t, t]))
+    pair = family.joint_pairs(y, w, eta, np.zeros((1, y.size)), np.zeros(1), np.array([t, t]))
+    with_prior = [*pair, *family.joint_values(y, w, eta[None], np.array([t]))]
     np.testing.assert_allclose(with_prior, found[0] + family.log_prior(t)[0], rtol=error, atol=20 * error)

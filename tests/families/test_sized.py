@@ -54,6 +54,11 @@ def test_derivatives_in_eta_and_the_log_size(name):
     with_prior = family.joint_values(y, w, np.stack([eta, eta]), np.array([t, t + h]))
     for found, at in zip(with_prior, (t, t + h), strict=True):
         assert found == pytest.approx(value(eta, at) + stats.norm.logpdf(at, 0, 2), rel=1e-12)
+    image = np.linspace(-0.2, 0.3, y.size)
+    pair = family.joint_pairs(y, w, eta, image[None], np.array([0.7]), np.array([t, t + h]))
+    for found, at, moved in zip(pair, (t, t + h), (0.7, -0.7), strict=True):
+        want = value(eta + moved * image, at) + stats.norm.logpdf(at, 0, 2)
+        assert found == pytest.approx(want, rel=1e-12)
     # Errors of differences: 1e-8 of third and fourth derivatives, and 1e-14 / h**2 of rounding, times 100.
     up, down = value(eta, t + h), value(eta, t - h)
     assert by_t == pytest.approx((up - down) / (2 * h), abs=1e-5)

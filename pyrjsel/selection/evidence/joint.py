@@ -25,8 +25,8 @@ DECREMENT, ML_GAIN = 1e-10, 1e-9
 LONGEST = 1.0
 # Near saddle points: the gain of steps, and the smallest relative eigenvalue.
 LITTLE, LEAST = 0.1, 1e-3
-# Draws whose linear predictors are computed at a time.
-AT_ONCE = 64
+# Directions whose linear predictors are computed at a time.
+AT_ONCE = 32
 
 
 class JointFinder:
@@ -134,9 +134,8 @@ class JointFinder:
         self, center: FloatArray, rays: FloatArray, radius: FloatArray, log_density: FloatArray
     ) -> tuple[FloatArray, FloatArray]:
         """Return draws (2 P, d) around a centre and their log weights."""
-        away = radius[:, None] * rays
-        points = np.stack([center + away, center - away], axis=1).reshape(-1, center.size)
-        return points, self._log_targets(points) - self.log_posterior - np.repeat(log_density, 2)
+        points, values = self._log_targets(center, rays, radius)
+        return points, values - self.log_posterior - np.repeat(log_density, 2)
 
     def _summary(self, points: FloatArray, values: FloatArray, draws: bool) -> Any:
         """Return integral, its variance, moments and draws from draws and their log weights."""
@@ -286,18 +285,24 @@ class JointFinder:
         """Return log prior densities of coefficients (m, d), without their constant."""
         return np.asarray(self._factor_of_prior(t) * self._exponent(b) - self.scales * (t - self.typical))
 
-    def _log_targets(self, points: FloatArray, log_g: float | None = None) -> FloatArray:
-        """Return log posteriors, without the constant of the prior, at points (m, d + 1).
+    def _log_targets(
+        self, center: FloatArray, rays: FloatArray, radius: FloatArray, log_g: float | None = None
+    ) -> tuple[FloatArray, FloatArray]:
+        """Return points (2 P, d + 1) and log posteriors there, without the constant of the prior.
 
-        If g has a prior, given a value of it or integrated over it.
+        Points are ``center + radius rays`` and ``center - radius rays`` by turns. If g has a prior, given a
+        value of it or integrated over it.
         """
-        t = points[:, -1]
+        away, whole = radius[:, None] * rays, self.regression
+        points = np.stack([center + away, center - away], axis=1).reshape(-1, center.size)
+        t = np.ascontiguousarray(points[:, -1])
         out = self._log_prior(points[:, :-1], t, log_g)
-        for start in range(0, len(points), AT_ONCE):
-            some = slice(start, start + AT_ONCE)
-            eta = self.regression.offset + points[some, :-1] @ self.x
-            out[some] += self.family.joint_values(self.regression.y, self.weights, eta, t[some])
-        return np.asarray(out)
+        eta = whole.offset + center[:-1] @ self.x
+        for start in range(0, len(rays), AT_ONCE):
+            some, two = slice(start, start + AT_ONCE), slice(2 * start, 2 * (start + AT_ONCE))
+            images = rays[some, :-1] @ self.x
+            out[two] += self.family.joint_pairs(whole.y, self.weights, eta, images, radius[some], t[two])
+        return points, np.asarray(out)
 
 
 def half_log_det(factor: FloatArray) -> float:

@@ -119,12 +119,10 @@ class MixtureFinder(JointFinder):
             rows = np.column_stack([2 * pairs, 2 * pairs + 1]).ravel()
             at, factor = self.nodes[k]
             rays = solve_triangular(factor, direction[pairs].T, lower=True, trans="T").T
-            away = radius[pairs, None] * rays
-            points[rows] = np.stack([at + away, at - away], axis=1).reshape(-1, at.size)
             # As if the normal distribution at the node had its mass.
             height = self.mass[k] - self.log_density[k] - self._volume(factor)
-            values[rows] = self._log_targets(points[rows], self.log_g[k]) - height
-            values[rows] -= np.repeat(log_density[pairs], 2)
+            points[rows], targets = self._log_targets(at, rays, radius[pairs], self.log_g[k])
+            values[rows] = targets - height - np.repeat(log_density[pairs], 2)
         return points, values
 
     def _log_prior(self, b: FloatArray, t: FloatArray, log_g: float | None) -> FloatArray:

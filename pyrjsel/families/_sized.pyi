@@ -1,0 +1,6 @@
+from typing import Final
+
+from pyrjsel.families._family import JointPass
+
+NEGBIN: Final[JointPass]
+GAMMA: Final[JointPass]
