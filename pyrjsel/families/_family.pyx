@@ -134,9 +134,9 @@ def derivatives(Passes passes not None, const double[:, ::1] eta not None, const
     return found, residual, weight
 
 
-def pair_values(JointPass joint not None, const double[::1] eta not None, const double[:, ::1] images not None,
-                const double[::1] radius not None, const double[::1] y not None,
-                const double[::1] w not None, const double[::1] t not None):
+def pair_values(JointPass joint not None, const double[::1] eta not None,
+                const double[:, ::1] images not None, const double[::1] radius not None,
+                const double[::1] y not None, const double[::1] w not None, const double[::1] t not None):
     """Return log-likelihoods (2 P,) at ``eta + radius images`` and ``eta - radius images``, by turns.
 
     `eta` and `y` are (n,), `images` is (P, n), `radius` (P,) and `t` (2 P,).

@@ -108,7 +108,8 @@ class Family(ABC):
 
         At ``eta + radius images`` and ``eta - radius images`` by turns, with `images` (P, n).
         """
-        found = pair_values(self.joint_pass, eta, images, radius, *self.joint_rows(y, w), t)
+        rows = self.joint_rows(y.astype(float), w)
+        found = pair_values(self.joint_pass, eta, images, radius, *rows, t)
         return np.asarray(found + self.joint_rest(y, w, t))
 
     def joint_rows(self, y: FloatArray, w: FloatArray) -> tuple[FloatArray, FloatArray]:

@@ -134,9 +134,15 @@ class Multinomial(Family):
         self, columns: FloatArray, y: FloatArray, eta: FloatArray, weights: FloatArray
     ) -> FloatArray:
         """Return minus the Hessian (D, D) in the coefficients of stacked `columns` (D, n L)."""
-        p = self.mean(eta)
-        pooled = (columns * (np.sqrt(weights) * p)).reshape(len(columns), self.predictors, -1).sum(axis=1)
-        return np.asarray((columns * (weights * p)) @ columns.T - pooled @ pooled.T)
+        lead, out = self.predictors, np.empty((len(columns), len(columns)))
+        p, w = self._stacked(self.mean(eta)), self._stacked(weights)[0]
+        # Each column of the design occurs once for each linear predictor, and is zero in the rows of others.
+        own = columns[::lead, : w.size]
+        for a in range(lead):
+            for b in range(a, lead):
+                out[a::lead, b::lead] = (own * (w * p[a] * ((a == b) - p[b]))) @ own.T
+                out[b::lead, a::lead] = out[a::lead, b::lead]
+        return out
 
     def log_likelihood(self, y: FloatArray, eta: FloatArray, weights: FloatArray | None = None) -> float:
         """Return the log-likelihood at stacked `eta`."""

@@ -14,9 +14,7 @@ from scipy.linalg import solve_triangular
 from pyrjsel._errors import DataError
 from pyrjsel._once import alone, kept_property
 from pyrjsel._typing import ByteArray, FloatArray
-from pyrjsel.families import Family
-from pyrjsel.model_space import ModelSpace, Space, pack
-from pyrjsel.selection.evidence._conjugate import ConjugateEvidence
+from pyrjsel.model_space import pack
 from pyrjsel.selection.evidence._laplace import ModeFinder
 from pyrjsel.selection.evidence.importance import (
     controlled,
@@ -27,9 +25,7 @@ from pyrjsel.selection.evidence.importance import (
 )
 from pyrjsel.selection.evidence.joint import JointFinder
 from pyrjsel.selection.evidence.joint_mixture import MixtureFinder
-from pyrjsel.selection.priors._score import GaussianScore
 from pyrjsel.selection.priors.base import CompiledPrior
-from pyrjsel.selection.regression._gram import FullGram, Gram, SummedGram
 from pyrjsel.selection.regression.glm import Regression
 
 # Weights are tempered until the effective sample size of the moments is this multiple of the number of
@@ -693,158 +689,3 @@ def resample(weights: FloatArray, size: int, rng: np.random.Generator) -> np.nda
     points = (np.arange(size) + rng.random()) / size * edges[-1]
     picked = np.minimum(np.searchsorted(edges, points, side="right"), weights.size - 1)
     return rng.permutation(picked)
-
-
-# Residual variance of log m - log m~ divided by the variance of the corrections, on the cohort and on
-# simulated data: 0.15**2 / 0.3**2. Corrections of rarely visited terms stay near 0.
-RIDGE = 0.25
-# Columns up to which surrogates store all products of columns; of more, chains visit few.
-STORED = 256
-# Largest number of models for learning corrections: the latest ones.
-MOST_LESSONS = 5000
-
-
-@dataclass(frozen=True)
-class Surrogate:
-    """A quadratic surrogate of the log-likelihood, for chains: its expansion point, as plain data.
-
-    Around the linear predictor eta* of fixed coefficients b*, with r the score of the rows in eta and W minus
-    the second derivative,
-
-        log-likelihood(b) = const + c'b - b'H b / 2 + O(|eta - eta*|**3),
-        H = X'WX,  c = X'r + H b*.
-
-    With a prior exp(-b'K b / 2 + shift'b), the marginal likelihood of every model is then that of a gaussian
-    model with known variance: a function of H + K and c + shift on the columns of the model, which a chain
-    updates flip by flip. Its error is corrected by Metropolis-Hastings (``corrected_chain.py``): the
-    surrogate affects the efficiency of chains, not their stationary distribution.
-
-    The expansion point is the average linear predictor of the visited models, with the average of the
-    logarithms of nuisance parameters, which are fixed. The remaining error is mostly additive over terms, and
-    is learned as a correction of the log prior odds of each term; under mixtures of g-priors, with g fixed
-    here, it depends on the number of terms besides.
-
-    Attributes
-    ----------
-    at : ndarray (D + 1,) or (D + 1 + nuisance,)
-        Internal coefficients b* of the expansion point, and logs of nuisance parameters. Without these, those
-        of the family's methods are used.
-    correction : ndarray (J,)
-        Added to the log prior odds of each term.
-    of_size : ndarray (free terms + 1,), optional
-        Added to the log prior of models by their number of free terms.
-    """
-
-    at: FloatArray
-    correction: FloatArray
-    of_size: FloatArray | None = None
-
-    def evidences(self, regression: Regression, count: int) -> list[ConjugateEvidence]:
-        """Return `count` evidences, each with its own state."""
-        columns, prior, family = regression.columns, regression.prior, regression.family
-        b, logs = np.split(self.at, [regression.n_columns])
-        if logs.size:
-            size = float(np.exp(logs[0]))
-            if family.scaled:
-                prior = prior.rescaled((family.size / size) ** 2)
-            family = family.at(size)
-        w = np.ones(regression.y.size) if regression.weights is None else regression.weights
-        linear = b @ columns
-        eta = regression.offset + linear
-        residual, weight = family.working(regression.y, eta, w)
-        on_demand = len(columns) > STORED and type(family).information is Family.information
-        if on_demand:
-            rooted = columns * np.sqrt(family.expected_share * weight)
-            diagonal, slope = np.einsum("ij,ij->i", rooted, rooted), rooted @ (b @ rooted)
-        else:
-            information = family.information(columns, regression.y, eta, w)
-            diagonal, slope = np.diag(information), information @ b
-        if prior.mixture is not None:
-            prior = prior.given(self._log_g(prior, diagonal, regression.leading))
-        precision = np.ascontiguousarray(prior.precision)
-        gram: Gram = SummedGram(rooted, precision) if on_demand else FullGram(information + precision)
-        cross = columns @ residual + slope + prior.shift
-        # For independent coefficients, log det of the precision is a sum.
-        known = prior.log_weights is not None
-        return [
-            ConjugateEvidence(
-                GaussianScore.known(),
-                gram,
-                np.ascontiguousarray(cross),
-                np.ascontiguousarray(regression.term_start),
-                penalty=np.ascontiguousarray(prior.penalty),
-                rank_tol=prior.rank_tol,
-                log_weights=prior.log_weights,
-                prior=None if known else FullGram(precision),
-                flat=regression.leading if prior.flat and not known else 0,
-            )
-            for _ in range(count)
-        ]
-
-    def _log_g(self, prior: CompiledPrior, information: FloatArray, leading: int) -> float:
-        """Return the log g of a mixture for which its known value stands in the surrogate.
-
-        The most probable g given the coefficients of the expansion point that differ from 0, at least 1.
-        """
-        at = self.at[: information.size]
-        far = np.flatnonzero(at[leading:] ** 2 * information[leading:] > 1.0) + leading
-        if far.size == 0:
-            return prior.typical_log_g
-        form = float(at[far] @ prior.precision[np.ix_(far, far)] @ at[far])
-        return float(np.log(max(form / far.size, 1.0)))
-
-    def space(self, space: ModelSpace) -> Space:
-        """Return the compiled space with the corrected prior over models."""
-        log_odds = space.log_odds + self.correction * space.free
-        log_size = space.log_size if self.of_size is None else space.log_size + self.of_size
-        return Space(replace(space, log_odds=log_odds, log_size=log_size))
-
-    def corrected(self, gamma: ByteArray, space: ModelSpace) -> float:
-        """Return what is added to the log prior of a model (J,)."""
-        by_size = 0.0 if self.of_size is None else float(self.of_size[int(gamma @ space.free)])
-        return float(gamma @ self.correction) + by_size
-
-
-def learn_correction(gamma: ByteArray, log_ratio: FloatArray) -> FloatArray:
-    """Return the correction (J,): a ridge regression of log m - log m~ on the terms of models.
-
-    Parameters
-    ----------
-    gamma : ndarray (m, J)
-        Visited models.
-    log_ratio : ndarray (m,)
-        Log ratio of the marginal likelihood to that of the surrogate without correction.
-
-    Returns
-    -------
-    ndarray (J,)
-    """
-    return _ridge(gamma[-MOST_LESSONS:].astype(float), log_ratio[-MOST_LESSONS:])
-
-
-def learn_corrections(
-    gamma: ByteArray, log_ratio: FloatArray, space: ModelSpace
-) -> tuple[FloatArray, FloatArray | None]:
-    """Return the same with a quadratic function of the number of free terms, (J,) and (free terms + 1,).
-
-    It is constant beyond the numbers in `gamma`. Priors by order have none.
-    """
-    if space.by_order is not None:
-        return learn_correction(gamma, log_ratio), None
-    gamma, log_ratio = gamma[-MOST_LESSONS:], log_ratio[-MOST_LESSONS:]
-    size = gamma @ space.free.astype(float)
-    middle, spread = size.mean(), 1.0 + size.var()
-    found = _ridge(np.column_stack([gamma, (size - middle) ** 2 / spread]), log_ratio)
-    learnt = np.clip(np.arange(space.log_size.size), size.min(), size.max())
-    return found[:-1], found[-1] * (learnt - middle) ** 2 / spread
-
-
-def _ridge(x: FloatArray, y: FloatArray) -> FloatArray:
-    """Return the slopes (k,) of a ridge regression of `y` (m,) on `x` (m, k), with an intercept."""
-    if len(x) == 0:
-        return np.zeros(x.shape[1])
-    x, y = x - x.mean(axis=0), y - y.mean()
-    m, size = x.shape
-    if size <= m:
-        return np.asarray(np.linalg.solve(x.T @ x + RIDGE * np.eye(size), x.T @ y))
-    return np.asarray(x.T @ np.linalg.solve(x @ x.T + RIDGE * np.eye(m), y))

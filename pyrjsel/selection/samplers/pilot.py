@@ -15,7 +15,7 @@ import numpy as np
 
 from pyrjsel._typing import FloatArray
 from pyrjsel.model_space.starts import dispersed_start
-from pyrjsel.selection.evidence.laplace import Surrogate, learn_corrections
+from pyrjsel.selection.evidence.surrogate import Surrogate, learn_corrections
 from pyrjsel.selection.samplers.base import Job
 from pyrjsel.selection.samplers.collapsed.corrected_chain import first_lessons, marginal_of
 from pyrjsel.selection.samplers.reversible_jump.rjmcmc import JumpMoves, RJMCMCChain

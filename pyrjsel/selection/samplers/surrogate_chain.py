@@ -7,7 +7,8 @@ import numpy as np
 from pyrjsel._typing import ByteArray, FloatArray
 from pyrjsel.model_space import ModelSpace, Space
 from pyrjsel.selection.evidence._evidence import Evidence
-from pyrjsel.selection.evidence.laplace import MarginalLikelihood, Surrogate
+from pyrjsel.selection.evidence.laplace import MarginalLikelihood
+from pyrjsel.selection.evidence.surrogate import Surrogate
 from pyrjsel.selection.samplers._walk import Walk
 
 SEED = 0

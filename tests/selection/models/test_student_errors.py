@@ -267,7 +267,9 @@ def test_gradients_and_hessians():
         # Errors of the differences are of the order of step^2 and of rounding / step.
         assert (up[0] - down[0]) / (2 * step) == pytest.approx(gradient[k], rel=1e-6)
         np.testing.assert_allclose(-(up[1] - down[1]) / (2 * step), hessian[k], rtol=1e-5, atol=1e-7)
-    assert finder._log_targets(at[None])[0] == pytest.approx(value, rel=1e-12)
+    points, values = finder._log_targets(at, np.eye(3)[:1], np.zeros(1))
+    np.testing.assert_array_equal(points, [at, at])
+    assert values[0] == pytest.approx(value, rel=1e-12)
 
 
 def test_many_degrees_of_freedom_are_normal_errors(table):

@@ -9,7 +9,7 @@ from selection_checks import build
 from selection_oracle import coordinates, log_joint, mean, simulate
 
 from pyrjsel.model_space import Space, families, unpack
-from pyrjsel.selection.evidence.laplace import Surrogate
+from pyrjsel.selection.evidence.surrogate import Surrogate
 from pyrjsel.selection.samplers.base import Job
 from pyrjsel.selection.samplers.collapsed import corrected_chain as corrected
 from pyrjsel.selection.samplers.collapsed.chain import CorrectedOptions

@@ -20,7 +20,8 @@ from pyrjsel._errors import DataError
 from pyrjsel._typing import ByteArray, FloatArray, IntArray, WordArray
 from pyrjsel.model_space import ModelSpace, pack
 from pyrjsel.selection.evidence.importance_quality import MATTERS
-from pyrjsel.selection.evidence.laplace import Integral, MarginalLikelihood, Surrogate, learn_corrections
+from pyrjsel.selection.evidence.laplace import Integral, MarginalLikelihood
+from pyrjsel.selection.evidence.surrogate import Surrogate, learn_corrections
 from pyrjsel.selection.samplers._walk import SingularModelError
 from pyrjsel.selection.samplers.base import Job
 from pyrjsel.selection.samplers.collapsed._sums import add_moments, add_path

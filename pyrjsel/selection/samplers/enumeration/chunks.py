@@ -25,7 +25,8 @@ from pyrjsel.selection.evidence.expansions import (
     moments_at,
 )
 from pyrjsel.selection.evidence.importance_quality import POOR
-from pyrjsel.selection.evidence.laplace import FEW, Integral, learn_correction
+from pyrjsel.selection.evidence.laplace import FEW, Integral
+from pyrjsel.selection.evidence.surrogate import learn_correction
 from pyrjsel.selection.posterior import Moments, Posterior
 from pyrjsel.selection.regression.chunk_passes import Modes
 from pyrjsel.selection.regression.chunked import ChunkedRegression

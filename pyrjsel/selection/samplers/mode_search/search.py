@@ -18,8 +18,9 @@ from pyrjsel.model_space.starts import given_start
 from pyrjsel.runtime import FitSettings
 from pyrjsel.selection.evidence._evidence import Evidence
 from pyrjsel.selection.evidence.gaussian import evidence_of, variance_evidence
-from pyrjsel.selection.evidence.laplace import MarginalLikelihood, Surrogate
+from pyrjsel.selection.evidence.laplace import MarginalLikelihood
 from pyrjsel.selection.evidence.spike_slab import single_models
+from pyrjsel.selection.evidence.surrogate import Surrogate
 from pyrjsel.selection.regression.gaussian import GaussianRegression
 from pyrjsel.selection.regression.gaussian_rows import GaussianRows
 from pyrjsel.selection.regression.glm import Regression

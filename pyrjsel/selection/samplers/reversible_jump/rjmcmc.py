@@ -13,7 +13,8 @@ from pyrjsel.families import Nuisance
 from pyrjsel.model_space import ModelSpace, Space, families
 from pyrjsel.model_space.starts import checked_start
 from pyrjsel.runtime import FitSettings
-from pyrjsel.selection.evidence.laplace import MarginalLikelihood, Surrogate
+from pyrjsel.selection.evidence.laplace import MarginalLikelihood
+from pyrjsel.selection.evidence.surrogate import Surrogate
 from pyrjsel.selection.regression.gaussian_rows import NO_DENSITY, GaussianRows, state_nuisance
 from pyrjsel.selection.regression.glm import Regression
 from pyrjsel.selection.samplers.base import MCMC, Chain, Job, chain_models, is_gaussian, no_counts

@@ -32,7 +32,8 @@ import numpy as np
 from pyrjsel._typing import ByteArray, FloatArray, IntArray, WordArray
 from pyrjsel.model_space import ModelSpace, Space, families, family_rates
 from pyrjsel.selection.evidence._evidence import Evidence
-from pyrjsel.selection.evidence.laplace import MarginalLikelihood, Surrogate, learn_correction
+from pyrjsel.selection.evidence.laplace import MarginalLikelihood
+from pyrjsel.selection.evidence.surrogate import Surrogate, learn_correction
 from pyrjsel.selection.regression.glm import Regression
 from pyrjsel.selection.samplers._walk import Walk
 from pyrjsel.selection.samplers.base import default_swaps, default_trades

@@ -11,7 +11,7 @@ from selection_world import bad_surrogate
 from turns import every
 
 import pyrjsel as rj
-from pyrjsel.selection.evidence.laplace import Surrogate
+from pyrjsel.selection.evidence.surrogate import Surrogate
 from pyrjsel.selection.samplers.collapsed.corrected_chain import CorrectedChain
 
 COSTS = {"stage": 2.0, "age": 1.0, "bp": 1.5, "smoke": 1.0}

@@ -14,7 +14,7 @@ import pyrjsel as rj
 from pyrjsel._errors import ParameterError
 from pyrjsel.model_space import Bernoulli
 from pyrjsel.selection.evidence import laplace
-from pyrjsel.selection.evidence.laplace import Surrogate
+from pyrjsel.selection.evidence.surrogate import Surrogate
 from pyrjsel.selection.priors.coefficients import GPrior, Normal
 from pyrjsel.selection.samplers.base import Job
 from pyrjsel.selection.samplers.reversible_jump.rjmcmc import JumpMoves, RJMCMCChain
