@@ -133,7 +133,7 @@ class Multinomial(Family):
     def information(
         self, columns: FloatArray, y: FloatArray, eta: FloatArray, weights: FloatArray
     ) -> FloatArray:
-        """Return minus the Hessian (D, D) in the coefficients of stacked `columns` (D, n L)."""
+        """Return minus the Hessian (D, D) in the coefficients of a design's stacked `columns` (D, n L)."""
         lead, out = self.predictors, np.empty((len(columns), len(columns)))
         p, w = self._stacked(self.mean(eta)), self._stacked(weights)[0]
         # Each column of the design occurs once for each linear predictor, and is zero in the rows of others.

@@ -57,14 +57,15 @@ def test_far_linear_predictors_are_finite():
 def test_information_is_minus_the_second_derivative():
     family, y, eta, w = make(4, 9, seed=3)
     rng = np.random.default_rng(5)
-    x = rng.standard_normal((5, eta.size))
+    # Each of two columns of a design, for each of three linear predictors.
+    x = np.kron(rng.standard_normal((2, 1, 9)), np.eye(3)[:, :, None]).reshape(6, eta.size)
     stacked, weights = family.responses(y).ravel(), np.tile(w, 3)
     step = 1e-4
 
     def value(b):
         return family.log_likelihood(stacked, eta.ravel() + b @ x, weights)
 
-    unit = step * np.eye(5)
+    unit = step * np.eye(6)
     want = np.array(
         [
             [(value(a + b) - value(a - b) - value(b - a) + value(-a - b)) / (4 * step**2) for a in unit]
