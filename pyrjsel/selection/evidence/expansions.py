@@ -12,6 +12,7 @@ from pyrjsel.model_space import pack
 from pyrjsel.selection.evidence._conjugate import ConjugateEvidence
 from pyrjsel.selection.evidence.importance import (
     controlled,
+    log_control,
     log_student,
     normal_moments,
     radii,
@@ -175,14 +176,15 @@ class Proposals:
         log_weight = values + prior - density
         top = float(log_weight.max())
         weight = np.exp(log_weight - top)
-        log_mean, variance = controlled(weight, self.radius[row], d, PROPOSAL_DF)
+        log_c = log_control(self.radius[row], d, PROPOSAL_DF)
+        log_mean, variance = controlled(weight, self.radius[row], log_c)
         shift = regression.shift[columns]
         normal = moments_at(self._centre(row)[columns], factor, shift)
         share = weight / weight.sum()
         raw = own.copy()
         raw[:, 0] -= own @ shift
         volume = 0.5 * d * np.log(2.0 * np.pi) - float(np.log(np.diag(factor)).sum())
-        moments = weighted_moments(raw, weight, self.radius[row], d, PROPOSAL_DF, normal)
+        moments = weighted_moments(raw, weight, log_c, normal)
         return Integral(
             top + log_mean + volume,
             variance,

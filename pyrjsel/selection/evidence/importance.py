@@ -22,8 +22,12 @@ CLOSE = 0.25
 
 def radii(d: int, count: int, df: float, rng: np.random.Generator) -> FloatArray:
     """Return radii (count,) of a standard Student distribution in d dimensions, one per stratum."""
-    strata = (np.arange(count) + rng.random(count)) / count
-    return np.sqrt(d * quantiles(d, df, strata))
+    return np.sqrt(d * quantiles(d, df, strata(count, rng)))
+
+
+def strata(count: int, rng: np.random.Generator) -> FloatArray:
+    """Return increasing standard uniform variates (count,), one per stratum."""
+    return (np.arange(count) + rng.random(count)) / count
 
 
 @lru_cache(maxsize=256)
@@ -50,7 +54,8 @@ def quantiles(d: int, df: float, p: FloatArray) -> FloatArray:
     at = logit(p)
     out = np.exp(table(np.clip(at, -end, end)))
     tails = np.abs(at) > end
-    out[tails] = fdtri(d, df, p[tails])
+    if tails.any():
+        out[tails] = fdtri(d, df, p[tails])
     return np.asarray(out)
 
 
@@ -60,7 +65,12 @@ def log_student(radius: FloatArray, d: int, df: float) -> FloatArray:
     return np.asarray(peak - 0.5 * (df + d) * np.log1p(radius**2 / df))
 
 
-def controlled(weights: FloatArray, radius: FloatArray, d: int, df: float) -> tuple[float, float]:
+def log_control(radius: FloatArray, d: int, df: float) -> FloatArray:
+    """Return the logarithms of c."""
+    return np.asarray(-0.5 * radius**2 - log_student(radius, d, df))
+
+
+def controlled(weights: FloatArray, radius: FloatArray, log_c: FloatArray) -> tuple[float, float]:
     """Return the logarithm of the mean weight of draws, and its relative variance.
 
     The mean is estimated by ``mean(w) / mean(c)``: weights of a nearly normal posterior are nearly
@@ -75,27 +85,21 @@ def controlled(weights: FloatArray, radius: FloatArray, d: int, df: float) -> tu
         Importance weights, those of a pair side by side.
     radius : ndarray (P,)
         Radii of the pairs, increasing over one set of strata, or over several in turn.
-    d : int
-        Dimension.
-    df : float
-        Degrees of freedom of the proposal.
+    log_c : ndarray (P,)
+        Logarithms of c.
     """
-    pair = weights.reshape(-1, 2).sum(axis=1)
-    top, control = _control(radius, d, df)
-    ratio = pair.sum() / control.sum()
+    pair = weights[::2] + weights[1::2]
+    top, total = log_c.max(), pair.sum()
+    control = np.exp(log_c - top)
+    ratio = total / control.sum()
     rest = pair - ratio * control
-    step = np.diff(rest)[np.diff(radius) > 0.0]
-    square = 0.5 * radius.size * np.mean(step**2)
-    return float(np.log(0.5 * ratio)) - top, float(square / pair.sum() ** 2)
+    step = (rest[1:] - rest[:-1])[radius[1:] > radius[:-1]]
+    square = 0.5 * radius.size * (step @ step) / step.size
+    return float(np.log(0.5 * ratio) - top), float(square / total**2)
 
 
 def weighted_moments(
-    raw: FloatArray,
-    weights: FloatArray,
-    radius: FloatArray,
-    d: int,
-    df: float,
-    normal: FloatArray | None = None,
+    raw: FloatArray, weights: FloatArray, log_c: FloatArray, normal: FloatArray | None = None
 ) -> FloatArray:
     """Return weighted means, mean squares and probabilities of being positive of draws, (3, k).
 
@@ -106,7 +110,7 @@ def weighted_moments(
     ----------
     raw : ndarray (2 P, k)
         Coefficients, linear functions of the draws.
-    weights, radius, d, df
+    weights, log_c
         As of :func:`controlled`.
     normal : ndarray (3, k), optional
         Moments under the normal distribution.
@@ -114,19 +118,12 @@ def weighted_moments(
     share = weights / weights.sum()
     found = np.stack([share @ raw, share @ raw**2, share @ (raw > 0)])
     if normal is not None:
-        control = np.repeat(_control(radius, d, df)[1], 2)
+        control = np.repeat(np.exp(log_c - log_c.max()), 2)
         control /= control.sum()
         if np.sum((share - control) ** 2) < CLOSE * (share @ share):
             found[1] += normal[1] - control @ raw**2
             found[2] = np.clip(found[2] + normal[2] - control @ (raw > 0), 0.0, 1.0)
     return found
-
-
-def _control(radius: FloatArray, d: int, df: float) -> tuple[float, FloatArray]:
-    """Return the logarithm of the largest c at radii (P,), and c relative to it."""
-    log_control = -0.5 * radius**2 - log_student(radius, d, df)
-    top = float(log_control.max())
-    return top, np.exp(log_control - top)
 
 
 def normal_moments(mean: FloatArray, variance: FloatArray) -> FloatArray:

@@ -18,9 +18,12 @@ from pyrjsel.model_space import pack
 from pyrjsel.selection.evidence._laplace import ModeFinder
 from pyrjsel.selection.evidence.importance import (
     controlled,
+    log_control,
     log_student,
     normal_moments,
+    quantiles,
     radii,
+    strata,
     weighted_moments,
 )
 from pyrjsel.selection.evidence.joint import JointFinder
@@ -85,6 +88,11 @@ EVEN, SHARE, HEAVY = 0.5, 0.05, 25.0
 # judge and are used as they are.
 VARIANCE, MARGIN, HALF_MARGIN = 2e-5, 2.0, 1.4
 RELIABLE = 64
+# Where a posterior has a tail, at AWAY standard deviations along a coordinate with more than e^TAIL times
+# the density of the normal one, such as that of a level without events, less than CAREFUL pairs often miss
+# it, and their variance with it. Nearly normal posteriors have e^0.4 times at most, those of rare levels
+# e^1.7.
+AWAY, TAIL, CAREFUL = 3.0, 1.0, 256
 # For tables of visited models: more would take seconds for each wide model.
 TABLE_VARIANCE = 1e-3
 JUDGED = 32
@@ -152,8 +160,8 @@ class _Stage:
     unit : float
         Logarithm of what a weight of 1 stands for, relative to Laplace's approximation.
     radius : ndarray (pairs,)
-    df : float
-        Degrees of freedom of the proposal.
+    log_c : ndarray (pairs,)
+        Logarithms of the control variate.
     """
 
     unit: float
@@ -163,7 +171,7 @@ class _Stage:
     points: FloatArray
     weights: FloatArray
     radius: FloatArray
-    df: float
+    log_c: FloatArray
 
     @classmethod
     def of(
@@ -172,7 +180,7 @@ class _Stage:
         points: FloatArray,
         weights: FloatArray,
         radius: FloatArray,
-        df: float,
+        log_c: FloatArray,
         shift: FloatArray,
         normal: FloatArray | None,
     ) -> "_Stage":
@@ -181,12 +189,11 @@ class _Stage:
         `shift` (d, L) converts intercepts to those of raw columns; `normal` has the moments (3, d) of
         Laplace's approximation, if that is the centre and scale of the proposal.
         """
-        d = points.shape[1]
-        log_mean, variance = controlled(weights, radius, d, df)
+        log_mean, variance = controlled(weights, radius, log_c)
         raw = points.copy()
         raw[:, : shift.shape[1]] -= points @ shift
-        moments = weighted_moments(raw, weights, radius, d, df, normal)
-        return cls(unit, unit + log_mean, variance, moments, points, weights, radius, df)
+        moments = weighted_moments(raw, weights, log_c, normal)
+        return cls(unit, unit + log_mean, variance, moments, points, weights, radius, log_c)
 
     @property
     def halves(self) -> tuple[slice, slice]:
@@ -197,13 +204,13 @@ class _Stage:
     def variance_of(self, pairs: slice) -> float:
         """Return the relative variance of the integral over some of the pairs."""
         weights = self.weights[2 * pairs.start : 2 * pairs.stop]
-        return controlled(weights, self.radius[pairs], self.points.shape[1], self.df)[1]
+        return controlled(weights, self.radius[pairs], self.log_c[pairs])[1]
 
     def part(self, pairs: slice, shift: FloatArray, normal: FloatArray | None = None) -> "_Stage":
         """Return some of the pairs; `shift` and `normal` as of :meth:`of`."""
         rows = slice(2 * pairs.start, 2 * pairs.stop)
         points, weights = self.points[rows], self.weights[rows]
-        return self.of(self.unit, points, weights, self.radius[pairs], self.df, shift, normal)
+        return self.of(self.unit, points, weights, self.radius[pairs], self.log_c[pairs], shift, normal)
 
     def joined(self, other: "_Stage", share: float) -> "_Stage":
         """Return the average of two estimates, with weight `share` of this one."""
@@ -224,7 +231,7 @@ class _Stage:
             np.concatenate([self.points, other.points]),
             weights / weights.max(),
             np.concatenate([self.radius, other.radius]),
-            self.df,
+            np.concatenate([self.log_c, other.log_c]),
         )
 
     @property
@@ -263,8 +270,7 @@ class _Stage:
     @property
     def normal_efficiency(self) -> float:
         """The same at the mode of a normal posterior, by the same radii."""
-        log_density = log_student(self.radius, self.points.shape[1], PROPOSAL_DF)
-        return _efficiency(np.exp(-0.5 * self.radius**2 - log_density))
+        return _efficiency(np.exp(self.log_c))
 
 
 NO_MAXIMUM = (
@@ -375,6 +381,8 @@ class MarginalLikelihood:
     def _shift(self) -> FloatArray:
         """The shifts of intercepts by each coordinate of the last model, (coordinates, L)."""
         shifts = self.regression.shifts(self.finder.columns)
+        if not self.nuisance:
+            return shifts
         return np.vstack([shifts, np.zeros((len(self.nuisance), shifts.shape[1]))])
 
     def __getstate__(self) -> dict[str, object]:
@@ -429,7 +437,11 @@ class MarginalLikelihood:
         gamma = np.ascontiguousarray(gamma, dtype=np.uint8)
         rng = self.stream(gamma)
         count, stages = pairs or self.pairs, 1
-        stage = first = self._at_mode(gamma, count, rng, halves=JUDGED <= count < 2 * MOST)
+        self.finder.mode(gamma)
+        self.check_mode()
+        if JUDGED <= count < CAREFUL and self._has_long_tail():
+            count = CAREFUL
+        stage = first = self._at_mode(count, rng, halves=JUDGED <= count < 2 * MOST)
         even = stage.even
         slack = max(1.0, RELIABLE / count)
         share = slack * MARGIN * stage.variance / variance
@@ -438,7 +450,7 @@ class MarginalLikelihood:
             halves, margin = first.halves, slack * HALF_MARGIN
             a, b = (margin * first.variance_of(half) <= 2.0 * variance for half in halves)
             if not (a and b):
-                stage, stages = self._at_mode(None, more, rng), 2
+                stage, stages = self._at_mode(more, rng), 2
             if a != b:
                 kept = first.part(halves[1] if a else halves[0], self._shift, self._normal_moments())
                 stage = kept.joined(stage, kept.pairs / count)
@@ -446,7 +458,7 @@ class MarginalLikelihood:
         while not last:
             stages += 1
             if stages > STAGES and _better_at_mode(first, stage):
-                stage = self._at_mode(None, max(count, 2 * MOST), rng)
+                stage = self._at_mode(max(count, 2 * MOST), rng)
                 break
             size = min(max(2 * stage.pairs, FEWEST), MOST)
             last = stages > STAGES or (not stage.heavy and stage.variance * stage.pairs <= variance * size)
@@ -485,25 +497,30 @@ class MarginalLikelihood:
         better = self.integrate(gamma, pairs=pairs, draws=found.samples is not None)
         return better if better.effective > found.effective else found
 
-    def _at_mode(
-        self, gamma: ByteArray | None, pairs: int, rng: np.random.Generator, *, halves: bool = False
-    ) -> "_Stage":
-        """Return draws from the proposal at the mode, stratified as a whole or in two halves.
+    def _has_long_tail(self) -> bool:
+        """Return whether the posterior of the last model has a tail far above that of the normal one."""
+        d = self.finder.at.size
+        # Rows are directions of the coordinates, each with the others at their conditional means.
+        axes = solve_triangular(self.finder.factor, np.eye(d), lower=True, check_finite=False).T
+        axes = np.ascontiguousarray(np.concatenate([axes, axes[: d % 2]]))
+        radius, node = np.full((2, len(axes)), [[AWAY], [0.5]])
+        uniform = None if self.regression.prior.mixture is None else node
+        found: Any = self.finder.integrate(None, radius, axes, PROPOSAL_DF, draws=True, uniform=uniform)
+        log_ratio, _, _, (_, weights) = found
+        above = log_ratio + np.log(weights.max() / weights.mean()) - log_control(radius[:1], d, PROPOSAL_DF)
+        return bool(above > TAIL)
 
-        Of model `gamma` (J,), or of the last one.
-        """
-        if gamma is None:
-            d = self.finder.at.size
-        else:
-            columns = gamma @ np.diff(self.regression.term_start)
-            d = int(self.regression.leading + columns) + len(self.nuisance)
+    def _at_mode(self, pairs: int, rng: np.random.Generator, *, halves: bool = False) -> "_Stage":
+        """Return draws from the proposal at the mode of the last model, in one set of strata or in two."""
+        d = self.finder.at.size
         first = pairs // 4 * 2 if halves else 0
-        radius = np.concatenate([radii(d, size, PROPOSAL_DF, rng) for size in (first, pairs - first)])
+        sizes = [first, pairs - first] if first else [pairs]
+        probability = np.concatenate([strata(size, rng) for size in sizes])
+        radius = np.sqrt(d * quantiles(d, PROPOSAL_DF, probability))
         direction, uniform = rng.standard_normal((pairs, d)), None
         if self.regression.prior.mixture is not None:
-            uniform = np.concatenate([_strata(size, rng) for size in (first, pairs - first)])
-        found = self.finder.integrate(gamma, radius, direction, PROPOSAL_DF, draws=True, uniform=uniform)
-        self.check_mode()
+            uniform = np.concatenate([rng.permutation(strata(size, rng)) for size in sizes])
+        found = self.finder.integrate(None, radius, direction, PROPOSAL_DF, draws=True, uniform=uniform)
         return self._stage(found, radius, PROPOSAL_DF, self._normal_moments())
 
     def _matched(self, stage: "_Stage", pairs: int, rng: np.random.Generator) -> "_Stage":
@@ -522,7 +539,8 @@ class MarginalLikelihood:
         """Return the stage of an integral of the mode finder, a plain average."""
         log_ratio, _, _, (points, weights) = found
         unit = log_ratio - float(np.log(weights.mean()))
-        return _Stage.of(unit, points, weights, radius, df, self._shift, normal)
+        log_c = log_control(radius, points.shape[1], df)
+        return _Stage.of(unit, points, weights, radius, log_c, self._shift, normal)
 
     def _normal_moments(self) -> FloatArray | None:
         """Return the moments (3, d) of the normal posterior at the mode; None if there is one for each g."""
@@ -533,7 +551,9 @@ class MarginalLikelihood:
         if self.at_maxima:
             return False
         gamma = np.ascontiguousarray(gamma, dtype=np.uint8)
-        return not self._at_mode(gamma, self.pairs, self.stream(gamma)).even
+        self.finder.mode(gamma)
+        self.check_mode()
+        return not self._at_mode(self.pairs, self.stream(gamma)).even
 
     def check_mode(self) -> None:
         """Raise :class:`DataError` unless the last search found a mode."""
@@ -615,11 +635,10 @@ class MarginalLikelihood:
     def _normal(self) -> FloatArray:
         """Return means and variances (2, d) of the normal posterior at the present mode."""
         finder, size = self.finder, self.finder.at.size
-        half = solve_triangular(finder.factor, np.eye(size), lower=True)
         to_raw = np.eye(size)
         to_raw[: self.regression.leading] -= self._shift.T
-        mean = to_raw @ finder.at
-        return np.stack([mean, np.sum((half @ to_raw.T) ** 2, axis=0)])
+        half = solve_triangular(finder.factor, to_raw.T, lower=True, check_finite=False)
+        return np.stack([to_raw @ finder.at, np.sum(half**2, axis=0)])
 
     def sample(
         self, gamma: np.ndarray, size: int, rng: np.random.Generator
@@ -662,11 +681,6 @@ class MarginalLikelihood:
             away = solve_triangular(finder.factor, noise, lower=True, trans="T")
             out[np.ix_(rows, columns)] = finder.at + away.T
         return out
-
-
-def _strata(count: int, rng: np.random.Generator) -> FloatArray:
-    """Return standard uniform variates (count,), one per stratum, in random order."""
-    return np.asarray((rng.permutation(count) + rng.random(count)) / max(count, 1))
 
 
 def _better_at_mode(first: _Stage, matched: _Stage) -> bool:

@@ -145,7 +145,8 @@ def learn_corrections(
 ) -> tuple[FloatArray, FloatArray | None]:
     """Return the same with a quadratic function of the number of free terms, (J,) and (free terms + 1,).
 
-    It is constant beyond the numbers in `gamma`. Priors by order have none.
+    Beyond the numbers in `gamma` it goes on by half their range, and then is constant. Priors by order have
+    none.
     """
     if space.by_order is not None:
         return learn_correction(gamma, log_ratio), None
@@ -153,7 +154,8 @@ def learn_corrections(
     size = gamma @ space.free.astype(float)
     middle, spread = size.mean(), 1.0 + size.var()
     found = _ridge(np.column_stack([gamma, (size - middle) ** 2 / spread]), log_ratio)
-    learnt = np.clip(np.arange(space.log_size.size), size.min(), size.max())
+    beyond = 0.5 * (size.max() - size.min())
+    learnt = np.clip(np.arange(space.log_size.size), size.min() - beyond, size.max() + beyond)
     return found[:-1], found[-1] * (learnt - middle) ** 2 / spread
 
 

@@ -210,8 +210,9 @@ def test_halves_make_the_whole():
     regression, _, _ = rare_dummies(GPrior("4n"))
     marginal = MarginalLikelihood(regression, b"0123456789abcdef", 64, regression.n_columns)
     full = np.ones(6, dtype=np.uint8)
+    marginal.mode(full)
     for pairs in (64, 66):
-        whole = marginal._at_mode(full, pairs, marginal.stream(full), halves=True)
+        whole = marginal._at_mode(pairs, marginal.stream(full), halves=True)
         shift = regression.shifts(marginal.finder.columns)
         one, two = (whole.part(half, shift) for half in whole.halves)
         assert (one.pairs, two.pairs) == (32, pairs - 32)

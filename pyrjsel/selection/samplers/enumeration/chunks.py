@@ -90,7 +90,7 @@ class ChunksOptions:
 
     models: int = 200
     integrals: int = 10
-    pairs: int = 32
+    pairs: int = 128
     steps: int = 5000
 
     def __post_init__(self) -> None:

@@ -1,6 +1,6 @@
 """Exact enumeration: the marginal likelihood of every feasible model."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import Any
 
@@ -38,6 +38,9 @@ from pyrjsel.selection.samplers.listing import (
 # several times too small: the others then have several times this proportion, which is still far below the
 # integration error of the relevant models.
 REST = 1e-6
+# Rows times pairs of draws by default, with which draws take about as long as the rest of an integral, and
+# limits of the pairs.
+WORK, FEWEST_PAIRS, MOST_PAIRS = 100_000, 32, 256
 # Saved numbers of an integral, besides columns and moments; the first two are counts.
 NUMBERS = ("stages", "draws", "log_marginal", "variance", "largest", "effective")
 
@@ -50,17 +53,20 @@ class EnumerateOptions:
     ----------
     integration : {"importance", "laplace"}
         Importance sampling at each mode, with a reported error, or Laplace approximation, with unknown error.
-    pairs : int
+    pairs : int, optional
         Pairs of importance draws per model. If it is at least 32 and not enough for an error of half a
         percent, up to 8,192 more follow, and further ones if coefficients of the most probable models need
-        them.
+        them. By default as many as take about as long as the rest of an integral: 100,000 divided by the
+        number of rows, between 32 and 256.
     """
 
     integration: str = "importance"
-    pairs: int = 32
+    pairs: int | None = None
 
     def __post_init__(self) -> None:
         check_choice(self.integration, "integration", ("importance", "laplace"))
+        if self.pairs is None:
+            return
         check_int(self.pairs, "pairs", low=2)
         if self.pairs % 2:
             raise bad_value("pairs", "an even int", self.pairs)
@@ -69,6 +75,11 @@ class EnumerateOptions:
     def exact(self) -> bool:
         """Whether Laplace values are corrected by importance sampling."""
         return self.integration == "importance"
+
+    def pairs_for(self, rows: int) -> int:
+        """Return the pairs of draws per model of that many rows."""
+        usual = WORK // rows // 2 * 2
+        return min(max(usual, FEWEST_PAIRS), MOST_PAIRS) if self.pairs is None else self.pairs
 
 
 @dataclass(frozen=True)
@@ -80,13 +91,17 @@ class Wanted:
     regression : Regression
     gamma : ndarray (m, J)
     entropy : bytes
-    options : EnumerateOptions
+    pairs : int
+        Pairs of importance draws per model.
+    exact : bool
+        Whether Laplace values are corrected by importance sampling.
     """
 
     regression: Regression
     gamma: ByteArray
     entropy: bytes
-    options: EnumerateOptions
+    pairs: int
+    exact: bool
 
     def over(self, part: type[Part]) -> ListJob:
         """Return the job of processing the list."""
@@ -102,7 +117,7 @@ class Values(Part):
     def __init__(self, given: Wanted, size: int, number: int) -> None:
         super().__init__(given, size, number)
         widest = given.regression.largest_model(given.gamma)
-        self.marginal = MarginalLikelihood(given.regression, given.entropy, given.options.pairs, widest)
+        self.marginal = MarginalLikelihood(given.regression, given.entropy, given.pairs, widest)
 
     def take(self, models: slice) -> None:
         """Compute the values of some of the models."""
@@ -125,7 +140,7 @@ class Integrals(Values):
 
     def take(self, models: slice) -> None:
         """Integrate some of the models."""
-        find = self.marginal.integrate if self.given.options.exact else self.marginal.approximate
+        find = self.marginal.integrate if self.given.exact else self.marginal.approximate
         for gamma in self.given.gamma[models]:
             found = find(gamma)
             numbers = [getattr(found, name) for name in NUMBERS]
@@ -178,9 +193,9 @@ class Enumeration(Sampler):
         count = len(gamma)
         entropy = settings.entropy()
 
-        found, spent = run_parts(
-            Wanted(regression, gamma, entropy, options).over(Values), settings, "Laplace"
-        )
+        pairs = options.pairs_for(regression.y.size)
+        wanted = Wanted(regression, gamma, entropy, pairs, options.exact)
+        found, spent = run_parts(wanted.over(Values), settings, "Laplace")
         values, status = (np.concatenate(parts) for parts in zip(*found, strict=True))
         notes: list[str] = []
         alarms: list[str] = []
@@ -200,7 +215,7 @@ class Enumeration(Sampler):
         kept = min(kept, int(np.sum(np.isfinite(log_mass))))
         defined = regression.prior.at_maxima  # by expansions, without an error
         exact = options.exact or defined
-        wanted = Wanted(regression, gamma[:kept], entropy, options)
+        wanted = replace(wanted, gamma=gamma[:kept])
         found, more = run_parts(wanted.over(Integrals), settings, "integrals")
         integrals = [integral for part in found for integral in part]
         variance = np.full(len(gamma), 0.0 if exact else np.nan)
@@ -217,8 +232,8 @@ class Enumeration(Sampler):
             rank = np.empty(len(order), dtype=np.int64)
             rank[order] = np.arange(len(order))
             places = rank[:kept]
-            alarms += poor_integrals(probability, variance, options.pairs)
-            marginal = MarginalLikelihood(regression, entropy, options.pairs, regression.largest_model(gamma))
+            alarms += poor_integrals(probability, variance, pairs)
+            marginal = MarginalLikelihood(regression, entropy, pairs, regression.largest_model(gamma))
             for k in np.flatnonzero(probability[places] >= MATTERS):
                 place = places[k]
                 integrals[k] = marginal.with_enough(gamma[place], integrals[k], probability[place])
@@ -265,7 +280,7 @@ class Enumeration(Sampler):
             ),
             estimator=words,
             entropy=entropy,
-            pairs=options.pairs,
+            pairs=pairs,
             notes=notes + alarms,
             alarms=alarms,
         )

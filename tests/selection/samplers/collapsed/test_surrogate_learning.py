@@ -54,7 +54,7 @@ def test_corrections_by_term_and_by_size():
     data = pd.DataFrame(rng.normal(size=(20, 6)), columns=[*"abcdef"])
     space = rj.LogitSelection(np.arange(20) % 2 * 1.0, data).space
     gamma = (rng.random((400, 6)) < 0.5).astype(np.uint8)
-    gamma = gamma[(gamma.sum(axis=1) > 0) & (gamma.sum(axis=1) < 6)]
+    gamma = gamma[np.abs(gamma.sum(axis=1) - 3.0) < 2]
     slopes, size = rng.normal(size=6), np.arange(7.0)
     curve = 0.3 * (size - 2.0) ** 2
     ratio = gamma @ slopes + curve[gamma.sum(axis=1)] + 5.0
@@ -63,8 +63,9 @@ def test_corrections_by_term_and_by_size():
     found = np.array([learnt.corrected(model, space) for model in gamma])
     # The ridge, 0.25 among some hundred models, takes a percent.
     np.testing.assert_allclose(found - found.mean(), ratio - ratio.mean(), atol=0.05)
-    # As in the smallest and the largest model beyond them.
-    assert of_size[0] == of_size[1]
-    assert of_size[6] == of_size[5]
+    # The curve goes on by one, half the range of sizes 2 to 4, and then is constant.
+    np.testing.assert_allclose(np.diff(of_size, 2)[1:-1], np.diff(of_size, 2)[2], rtol=1e-9)
+    assert of_size[0] == of_size[1] != of_size[2]
+    assert of_size[6] == of_size[5] != of_size[4]
     walked = learnt.space(space)
     assert type(walked).__name__ == "Space"
