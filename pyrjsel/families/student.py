@@ -150,7 +150,7 @@ class Student(IdentityLink):
 
     def joint_rows(self, y: FloatArray, w: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Return responses, and df in the place of weights, which are ones."""
-        return y, np.array([self.df])
+        return y, np.array([float(self.df)])
 
     def joint_rest(self, y: FloatArray, w: FloatArray, t: FloatArray) -> FloatArray:
         """Return log prior densities of t (m,), and terms of the log-likelihood of t alone."""

@@ -262,6 +262,8 @@ def test_classes_separated_in_part_have_moments():
         rj.LogitSelection(y, x, coef_prior=rj.HyperG(4)).fit(sampler="enumerate", rng=1)
 
 
+# Without a posterior chains need not converge.
+@pytest.mark.filterwarnings("ignore::pyrjsel.ConvergenceWarning")
 def test_one_separated_model_is_enough():
     """A largest one is far too improbable to be visited; a limit of sizes excludes it."""
     rng = np.random.default_rng(3)

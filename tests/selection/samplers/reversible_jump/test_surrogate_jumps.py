@@ -13,7 +13,7 @@ from turns import every
 import pyrjsel as rj
 from pyrjsel._errors import ParameterError
 from pyrjsel.model_space import Bernoulli
-from pyrjsel.selection.evidence import laplace
+from pyrjsel.selection.evidence import surrogate
 from pyrjsel.selection.evidence.surrogate import Surrogate
 from pyrjsel.selection.priors.coefficients import GPrior, Normal
 from pyrjsel.selection.samplers.base import Job
@@ -55,7 +55,7 @@ def test_products_on_demand_are_those_stored(kit, monkeypatch, name):
     names, made = CASES[name]
     case = kit.case(names, seed=3, signal=0.5, **made)
     (stored,) = bad_surrogate(case).evidences(case.regression, 1)
-    monkeypatch.setattr(laplace, "STORED", 0)
+    monkeypatch.setattr(surrogate, "STORED", 0)
     (demanded,) = bad_surrogate(case).evidences(case.regression, 1)
     for inside in product((0, 1), repeat=case.space.n_terms):
         gamma = np.array(inside, dtype=np.uint8)
