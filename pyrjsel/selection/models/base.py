@@ -657,7 +657,7 @@ class Selection(OverSpace):
         >>> births = rj.datasets.birthwt().data
         >>> cv = rj.logit("low ~ lwt + smoke + ht", births).cross_validate(5, rng=1)
         >>> cv.scores["log_score"].round(2).to_dict()
-        {'bma': -0.6, 'hpm': -0.62, 'mpm': -0.62}
+        {'bma': -0.6, 'hpm': -0.63, 'mpm': -0.62}
         """
         stream = check_rng(rng)
         return cross_validated(self, folds, which, stratify, stream, fit_options)

@@ -52,7 +52,7 @@ class CrossValidation:
     >>> births = rj.datasets.birthwt().data
     >>> cv = rj.logit("low ~ lwt + smoke + ht", births).cross_validate(5, rng=1)
     >>> cv.scores["brier"].round(2).to_dict()
-    {'bma': 0.21, 'hpm': 0.21, 'mpm': 0.21}
+    {'bma': 0.21, 'hpm': 0.22, 'mpm': 0.21}
     """
 
     def __init__(
