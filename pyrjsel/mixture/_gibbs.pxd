@@ -27,6 +27,7 @@ cdef class Gibbs(Chain):
     cdef double* rate               # (D) of q_d
     cdef double* new_precision      # (D)
     cdef double* new_mean
+    cdef double* lanes              # (2, LANES, D)
     cdef double new_beta
     cdef double* share              # (max(D, K))
     cdef double* log_kernel         # (D, N) log weight of rows in kernels plus t times their log density

@@ -23,6 +23,8 @@ from pyrjsel.mixture._random cimport cut_gamma, dirichlet
 from pyrjsel.model_space._space cimport Space, model_log_prior, model_refresh
 
 cdef double LOG_2PI = 1.8378770664093454836
+cdef enum:
+    LANES = 4                   # sums of consecutive rows
 
 
 cdef class Gibbs:
@@ -90,7 +92,7 @@ cdef class Gibbs:
         for k in range(D + 1):
             log_joint[k] = (self.g * log(self.h) - lgamma(self.g) - k * lgamma(self.alpha)
                             + lgamma(self.g + k * self.alpha) - self.log_mass)
-        cdef double[::1] scratch = np.zeros(3 * D + max(D, K))
+        cdef double[::1] scratch = np.zeros((3 + 2 * LANES) * D + max(D, K))
         cdef double[:, :, ::1] by_kernel = np.zeros((5, D, n))
         cdef double[:, ::1] by_row = np.zeros((2, n))
         self.arrays = (missing, label, missing_row, missing_start, missing_input, partial, sums, log_joint,
@@ -107,7 +109,8 @@ cdef class Gibbs:
         self.rate = &scratch[0]
         self.new_precision = self.rate + D
         self.new_mean = self.new_precision + D
-        self.share = self.new_mean + D
+        self.lanes = self.new_mean + D
+        self.share = self.lanes + 2 * LANES * D
         self.log_kernel, self.new_log_kernel = &by_kernel[0, 0, 0], &by_kernel[1, 0, 0]
         self.part, self.chance = &by_kernel[2, 0, 0], &by_kernel[4, 0, 0]
         self.log_row, self.new_log_row = &by_row[0, 0], &by_row[1, 0]
@@ -127,27 +130,39 @@ cdef class Gibbs:
                 self.add_up(i)
 
     cdef void add_up(self, int i) noexcept nogil:
-        """Count, mean and squares of input i by kernel, rows counted t times."""
-        cdef int n, d
+        """Count, mean and squares of input i by kernel, rows counted t times.
+
+        Consecutive rows are added up apart, since an addition to the same sum would wait for the last.
+        """
+        cdef int n, d, lane, at, D = self.n_kernels
         cdef double value
-        cdef double* count = self.count + i * self.n_kernels
-        cdef double* centre = self.centre + i * self.n_kernels
-        cdef double* square = self.square + i * self.n_kernels
+        cdef double* count = self.count + i * D
+        cdef double* centre = self.centre + i * D
+        cdef double* square = self.square + i * D
+        cdef double* counts = self.lanes
+        cdef double* sums = self.lanes + LANES * D
         cdef const double* z = self.z + <Py_ssize_t> i * self.n
-        for d in range(self.n_kernels):
-            count[d] = centre[d] = square[d] = 0.0
+        memset(counts, 0, 2 * LANES * D * sizeof(double))
         for n in range(self.n):
             if not isnan(z[n]):
-                count[self.kernel[n]] += 1.0
-                centre[self.kernel[n]] += z[n]
-        for d in range(self.n_kernels):
+                at = (n & (LANES - 1)) * D + self.kernel[n]
+                counts[at] += 1.0
+                sums[at] += z[n]
+        for d in range(D):
+            count[d] = centre[d] = square[d] = 0.0
+            for lane in range(LANES):
+                count[d] += counts[lane * D + d]
+                centre[d] += sums[lane * D + d]
             if count[d] > 0.0:
                 centre[d] /= count[d]
+        memset(sums, 0, LANES * D * sizeof(double))
         for n in range(self.n):
             if not isnan(z[n]):
                 value = z[n] - centre[self.kernel[n]]
-                square[self.kernel[n]] += value * value
-        for d in range(self.n_kernels):
+                sums[(n & (LANES - 1)) * D + self.kernel[n]] += value * value
+        for d in range(D):
+            for lane in range(LANES):
+                square[d] += sums[lane * D + d]
             count[d] *= self.t
             square[d] *= self.t
 
@@ -256,10 +271,10 @@ cdef class Gibbs:
 
     cdef void allocate(self, const double* log_kernel, const double* log_row, bitgen_t* rng) noexcept nogil:
         """Draw the kernels of the rows."""
-        cdef int n, d, _
+        cdef int n, d, k
         cdef double x
         cdef double* chance = self.chance
-        for _ in range(self.n_kernels):
+        for k in range(self.n_kernels):
             for n in range(self.n):
                 chance[n] = log_kernel[n] - log_row[n]
             chance += self.n
@@ -269,12 +284,11 @@ cdef class Gibbs:
             x = random_standard_uniform(rng)
             chance = self.chance + n
             d = 0
-            while d < self.n_kernels - 1:
+            # Without a jump, which could not be foreseen; x falls.
+            for k in range(self.n_kernels - 1):
                 x -= chance[0]
-                if x < 0.0:
-                    break
+                d += x >= 0.0
                 chance += self.n
-                d += 1
             self.kernel[n] = d
 
     cdef void rows(self, bitgen_t* rng) noexcept nogil:
