@@ -271,10 +271,10 @@ cdef class Gibbs:
 
     cdef void allocate(self, const double* log_kernel, const double* log_row, bitgen_t* rng) noexcept nogil:
         """Draw the kernels of the rows."""
-        cdef int n, d, k
+        cdef int n, d, _
         cdef double x
         cdef double* chance = self.chance
-        for k in range(self.n_kernels):
+        for _ in range(self.n_kernels):
             for n in range(self.n):
                 chance[n] = log_kernel[n] - log_row[n]
             chance += self.n
@@ -285,7 +285,7 @@ cdef class Gibbs:
             chance = self.chance + n
             d = 0
             # Without a jump, which could not be foreseen; x falls.
-            for k in range(self.n_kernels - 1):
+            for _ in range(self.n_kernels - 1):
                 x -= chance[0]
                 d += x >= 0.0
                 chance += self.n
