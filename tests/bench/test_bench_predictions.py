@@ -7,8 +7,9 @@ import pandas as pd
 import pytest
 
 import pyrjsel as rj
-from pyrjsel.families import gaussian
+from pyrjsel.families import Gaussian, gaussian
 from pyrjsel.families.statistics import groups
+from pyrjsel.selection.results.prediction import Prediction
 
 ROWS = 100_000
 
@@ -36,6 +37,29 @@ def test_bench_predictions(table, name):
     }
     for (what, call), aim in zip(calls.items(), aims, strict=True):
         table.add(f"predictions of 100,000 rows, {name}", what, seconds(call)[0], "s", target=aim)
+
+
+def test_bench_linear_predictors(table):
+    """With the intercept among the columns, against a product and a sum."""
+    rng = np.random.default_rng(1)
+    x, coefficients = rng.normal(size=(20_000, 10)), rng.normal(size=(2000, 11))
+    nothing = np.zeros(len(x))
+    prediction = Prediction(x, nothing, pd.RangeIndex(len(x)), coefficients, Gaussian(), "y")
+    blocks = [np.arange(at, at + 16) for at in range(0, len(x), 16)]
+
+    def together():
+        for rows in blocks:
+            prediction._eta(rows, slice(None))
+
+    def apart():
+        for rows in blocks:
+            eta = x[rows] @ coefficients[:, 1:].T
+            eta += coefficients[:, 0]
+
+    quick, slow = (min(seconds(call)[0] for _ in range(5)) for call in (together, apart))
+    group = "linear predictors of 20,000 rows and 2,000 draws"
+    table.add(group, "together", 1e3 * quick, "ms")
+    table.add(group, "of the time apart", quick / slow, "ratio")
 
 
 @pytest.mark.parametrize("spread", [0.01, 0.3])

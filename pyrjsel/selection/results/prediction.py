@@ -195,10 +195,13 @@ class Prediction:
 
     def _eta(self, rows: np.ndarray, draws: np.ndarray | slice) -> FloatArray:
         """Return linear predictors (rows, draws)."""
-        coefficients = self.coefficients[draws]
-        eta = self.x[rows] @ coefficients[:, 1:].T
+        # With a column of ones: a sum of its own takes as long as the product.
+        x = np.ones((rows.size, self.coefficients.shape[1]))
+        x[:, 1:] = self.x[rows]
+        eta = x @ self.coefficients[draws].T
         offset = self.offset[rows]
-        eta += coefficients[:, 0] + offset[:, None] if offset.any() else coefficients[:, 0]
+        if offset.any():
+            eta += offset[:, None]
         return np.asarray(eta)
 
     def _means(self, eta: FloatArray) -> FloatArray:
