@@ -64,7 +64,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--errors", choices=("normal", "student"), help="errors of a linear model (default: normal)"
     )
-    parser.add_argument("--df", type=float, metavar="DF", help="degrees of freedom of Student-t errors")
+    parser.add_argument(
+        "--df", type=_df, metavar="DF", help="degrees of freedom of Student-t errors, or 'estimate'"
+    )
     parser.add_argument(
         "--event", metavar="COLUMN", help="column of a Cox model: 1 for events, 0 for censored times"
     )
@@ -150,6 +152,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="FOLDER",
         help="folder for tables (CSV), plots (PNG) and report.html; replaces files of these names",
     )
+
+
+def _df(text: str) -> float | str:
+    """Return `text` as a number if it is one; the model checks other values."""
+    try:
+        return float(text)
+    except ValueError:
+        return text
 
 
 def _draws(text: str) -> int | str:

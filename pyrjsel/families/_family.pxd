@@ -6,9 +6,9 @@ ctypedef double (*shift_t)(Py_ssize_t n, const double* eta, const double* x, dou
 # The log-likelihood at eta, with its gradient and minus its second derivative in eta.
 ctypedef double (*working_t)(Py_ssize_t n, const double* eta, const double* wy, const double* w,
                              double* residual, double* weight) noexcept nogil
-# The log-likelihood at eta + delta x given the logarithm t of a nuisance parameter, without terms of t alone.
+# The log-likelihood at eta + delta x given coordinates t of nuisance parameters, without terms of t alone.
 ctypedef double (*joint_t)(Py_ssize_t n, const double* eta, const double* x, double delta, const double* y,
-                           const double* w, double t) noexcept nogil
+                           const double* w, const double* t) noexcept nogil
 # For families with several linear predictors of a row, all those of the first before those of the second: out
 # (n,) := minus the mixed second derivatives in those numbered a < b, given the n weights that `working` left
 # for each; NULL for others. For a == b, minus the second derivatives.

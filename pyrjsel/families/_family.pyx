@@ -37,14 +37,14 @@ cdef Passes passes(shift_t shift, working_t working, bint quadratic=False, betwe
 
 @cython.final
 cdef class JointPass:
-    """The compiled pass of a family given a nuisance parameter, by its address."""
+    """The compiled pass of a family given nuisance parameters, by its address."""
 
     def __reduce__(self):
         raise TypeError("compiled passes have addresses, and cannot be pickled")
 
 
 cdef JointPass joint_pass(joint_t value):
-    """Return the pass of a family given a nuisance parameter."""
+    """Return the pass of a family given nuisance parameters."""
     cdef JointPass made = JointPass.__new__(JointPass)
     made.value = value
     return made
@@ -136,20 +136,20 @@ def derivatives(Passes passes not None, const double[:, ::1] eta not None, const
 
 def pair_values(JointPass joint not None, const double[::1] eta not None,
                 const double[:, ::1] images not None, const double[::1] radius not None,
-                const double[::1] y not None, const double[::1] w not None, const double[::1] t not None):
+                const double[::1] y not None, const double[::1] w not None, const double[:, ::1] t not None):
     """Return log-likelihoods (2 P,) at ``eta + radius images`` and ``eta - radius images``, by turns.
 
-    `eta` and `y` are (n,), `images` is (P, n), `radius` (P,) and `t` (2 P,).
+    `eta` and `y` are (n,), `images` is (P, n), `radius` (P,) and `t` (2 P, parameters).
     """
     cdef Py_ssize_t n = eta.shape[0], count = radius.shape[0], i
     if (images.shape[0] != count or images.shape[1] != n or y.shape[0] != n or t.shape[0] != 2 * count
-            or n == 0 or w.shape[0] == 0):
+            or t.shape[1] == 0 or n == 0 or w.shape[0] == 0):
         raise ValueError("the arrays of pairs do not fit together")
     found = np.empty(2 * count)
     cdef double[::1] values = found
     with nogil:
         for i in range(count):
-            values[2 * i] = joint.value(n, &eta[0], &images[i, 0], radius[i], &y[0], &w[0], t[2 * i])
+            values[2 * i] = joint.value(n, &eta[0], &images[i, 0], radius[i], &y[0], &w[0], &t[2 * i, 0])
             values[2 * i + 1] = joint.value(
-                n, &eta[0], &images[i, 0], -radius[i], &y[0], &w[0], t[2 * i + 1])
+                n, &eta[0], &images[i, 0], -radius[i], &y[0], &w[0], &t[2 * i + 1, 0])
     return found

@@ -13,15 +13,15 @@ cdef double SUBTRACT = 1e4
 
 
 cdef double negbin_joint(Py_ssize_t n, const double* eta, const double* x, double delta, const double* y,
-                         const double* w, double t) noexcept nogil:
+                         const double* w, const double* t) noexcept nogil:
     """That of y successes out of y + theta trials, with the offset -t."""
     cdef double[AT_ONCE] away, wy, trials
-    cdef double value = 0.0, theta = exp(t)
+    cdef double value = 0.0, theta = exp(t[0])
     cdef Py_ssize_t first = 0, i, m
     while first < n:
         m = min(<Py_ssize_t> AT_ONCE, n - first)
         for i in range(m):
-            away[i] = eta[first + i] + delta * x[first + i] - t
+            away[i] = eta[first + i] + delta * x[first + i] - t[0]
             wy[i] = w[first + i] * y[first + i]
             trials[i] = wy[i] + theta * w[first + i]
         value += logit_shift(m, away, wy, 0.0, wy, trials, away)
@@ -30,10 +30,10 @@ cdef double negbin_joint(Py_ssize_t n, const double* eta, const double* x, doubl
 
 
 cdef double gamma_joint(Py_ssize_t n, const double* eta, const double* x, double delta, const double* y,
-                        const double* w, double t) noexcept nogil:
+                        const double* w, const double* t) noexcept nogil:
     """``w shape (a - (e^a - 1))``, where `y` has the logarithms of responses and a is y less eta."""
     cdef double[AT_ONCE] away, power
-    cdef double value = 0.0, shape = exp(t)
+    cdef double value = 0.0, shape = exp(t[0])
     cdef Py_ssize_t first = 0, i, m
     while first < n:
         m = min(<Py_ssize_t> AT_ONCE, n - first)

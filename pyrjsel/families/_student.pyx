@@ -4,10 +4,11 @@ Its parameters follow the n weights of the passes, which are not used: ``w[n]`` 
 ``df sigma^2``.
 """
 
-from libc.math cimport exp, log, log1p
+from libc.math cimport exp, lgamma, log, log1p
 
 from pyrjsel._core._vecmath cimport logs
 from pyrjsel.families._family cimport joint_pass, passes
+from pyrjsel.families.tails import LEAST_DF as _LEAST
 
 cdef enum:
     LANES = 8
@@ -19,6 +20,10 @@ cdef double MOST = 1e150
 cdef double LEAST = 2.0 / 3.0
 # Products of ROWS factors below this do not overflow.
 cdef double SAFE = 1e19
+# The smallest unknown degrees of freedom.
+cdef double LEAST_DF = _LEAST
+# Beyond the latter the series of the density at 0 is exact; see ``tails.py``.
+cdef double HALF_LOG_2PI = 0.9189385332046727418, PI = 3.14159265358979323846, LARGE = 200.0
 
 
 cdef double student_shift(Py_ssize_t n, const double* eta, const double* x, double delta, const double* wy,
@@ -60,10 +65,11 @@ cdef double student_working(Py_ssize_t n, const double* eta, const double* wy, c
 
 
 cdef double student_joint(Py_ssize_t n, const double* eta, const double* x, double delta, const double* y,
-                          const double* w, double t) noexcept nogil:
-    """The same given log sigma, where ``w[0]`` is df."""
+                          const double* w, const double* t) noexcept nogil:
+    """The same given log sigma, where ``w[0]`` is df; 0 if ``t[1]`` is their coordinate, see ``tails.py``."""
     cdef double[LANES] product, part
-    cdef double r, factor, total = 0.0, largest, share = exp(-2.0 * t) / w[0]
+    cdef double df = w[0] if w[0] > 0.0 else LEAST_DF + exp(t[1])
+    cdef double r, factor, total = 0.0, largest, share = exp(-2.0 * t[0]) / df
     cdef Py_ssize_t first = 0, _, k
     while first < n:
         largest = 1.0
@@ -83,11 +89,11 @@ cdef double student_joint(Py_ssize_t n, const double* eta, const double* x, doub
                 total += log1p(r * r * share)
                 first += 1
         if not largest < SAFE:
-            return exact_joint(n, eta, x, delta, y, share, w[0])
+            return exact_joint(n, eta, x, delta, y, share, df)
         logs(LANES, product, part)
         for k in range(LANES):
             total += part[k]
-    return -0.5 * (w[0] + 1.0) * total
+    return -0.5 * (df + 1.0) * total
 
 
 cdef double exact_joint(Py_ssize_t n, const double* eta, const double* x, double delta, const double* y,
@@ -99,6 +105,14 @@ cdef double exact_joint(Py_ssize_t n, const double* eta, const double* x, double
         r = y[i] - (eta[i] + delta * x[i])
         total += log1p(r * r * share)
     return -0.5 * (df + 1.0) * total
+
+
+cdef double log_at_zero(double df) noexcept nogil:
+    """The log density of the t distribution at 0; see ``tails.py``."""
+    cdef double inverse = 1.0 / df
+    if df > LARGE:
+        return -HALF_LOG_2PI - inverse * (0.25 - inverse * inverse * (1.0 / 24.0 - inverse * inverse / 20.0))
+    return lgamma(0.5 * (df + 1.0)) - lgamma(0.5 * df) - 0.5 * log(PI * df)
 
 
 STUDENT = passes(student_shift, student_working)

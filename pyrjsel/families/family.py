@@ -41,7 +41,7 @@ class Family(ABC):
     combines : bool
         Whether the likelihood of equal rows depends on their mean response and their number alone.
     scaled : bool
-        Whether prior variances of coefficients are multiples of the square of the expanded parameter.
+        Whether prior variances of coefficients are multiples of the square of the first expanded parameter.
     whole : str
         Why rows cannot come in chunks; empty if they can.
     both : tuple of float
@@ -92,8 +92,37 @@ class Family(ABC):
 
     @property
     def expanded(self) -> tuple[str, ...]:
-        """The ones in whose logarithm marginal likelihoods are expanded, with the coefficients."""
+        """The K ones in whose coordinates marginal likelihoods are expanded, with the coefficients.
+
+        Coordinates are on the real line: logarithms, unless :meth:`parameters` says otherwise.
+        """
         return ()
+
+    @property
+    def typical(self) -> FloatArray:
+        """Coordinates (K,) of the expanded parameters in methods without any."""
+        return np.empty(0)
+
+    def parameters(self, t: FloatArray) -> FloatArray:
+        """Return the expanded parameters at coordinates (..., K)."""
+        return np.exp(t)
+
+    def joint(
+        self, y: FloatArray, w: FloatArray, eta: FloatArray, t: FloatArray
+    ) -> tuple[float, FloatArray, FloatArray, FloatArray, FloatArray, FloatArray]:
+        """Return the log-likelihood with all constants, and derivatives in eta and coordinates `t` (K,).
+
+        The first and minus the second in eta (n,), the same in t, (K,) and (K, K), and minus the mixed ones
+        (K, n).
+        """
+        raise NotImplementedError
+
+    def log_prior(self, t: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
+        """Return log prior densities of coordinates (..., K), their slopes and minus second derivatives.
+
+        The latter two are (..., K): coordinates are independent.
+        """
+        raise NotImplementedError
 
     def joint_pairs(
         self,
@@ -104,7 +133,7 @@ class Family(ABC):
         radius: FloatArray,
         t: FloatArray,
     ) -> FloatArray:
-        """Return log-likelihoods with all constants, plus log prior densities of t (2 P,).
+        """Return log-likelihoods with all constants, plus log prior densities of coordinates t (2 P, K).
 
         At ``eta + radius images`` and ``eta - radius images`` by turns, with `images` (P, n).
         """
@@ -113,20 +142,20 @@ class Family(ABC):
         return np.asarray(found + self.joint_rest(y, w, t))
 
     def joint_rows(self, y: FloatArray, w: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """Return what the pass given the expanded parameter has in the places of responses and weights."""
+        """Return what the pass given expanded parameters has in the places of responses and weights."""
         return y, w
 
     def joint_rest(self, y: FloatArray, w: FloatArray, t: FloatArray) -> FloatArray:
-        """Return log prior densities of t (m,), and terms of the log-likelihood of t alone."""
+        """Return log prior densities of t (m, K), and terms of the log-likelihood of t alone."""
         raise NotImplementedError
 
-    def at(self, size: float) -> Self:
-        """Return the family with another value of the expanded parameter in methods without one."""
+    def at(self, size: float, /) -> Self:
+        """Return the family with other values of the expanded parameters in methods without any."""
         raise NotImplementedError
 
     @property
     def size(self) -> float:
-        """The value of the expanded parameter in methods without one."""
+        """The value of the first expanded parameter in methods without one."""
         return 1.0
 
     def known(self) -> tuple["Family", FloatArray]:
@@ -137,15 +166,15 @@ class Family(ABC):
         """Return what loops that update these parameters need besides the rows."""
         return {}
 
-    def lack_of_concavity(self, y: FloatArray, eta: FloatArray, t: float) -> FloatArray:
+    def lack_of_concavity(self, y: FloatArray, eta: FloatArray, t: FloatArray) -> FloatArray:
         """Return what must be added to minus the second derivatives in eta (n,) far from modes.
 
-        `t` is the logarithm of the expanded parameter. 0 if the log-likelihood is concave in eta.
+        `t` (K,) are coordinates of the expanded parameters. 0 if the log-likelihood is concave in eta.
         """
         return np.zeros_like(y)
 
-    def degenerate(self, t: float) -> str:
-        """Return why a mode at the logarithm `t` of the expanded parameter is not usable; empty if it is."""
+    def degenerate(self, t: FloatArray) -> str:
+        """Return why a mode at coordinates `t` (K,) is not usable; empty if it is."""
         return ""
 
     def is_unbounded(self, n: int, columns: int) -> bool:

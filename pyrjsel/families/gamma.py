@@ -121,9 +121,9 @@ class Gamma(Sized, LogLink):
         value, slope, curve = (np.where(large, a, b) @ times for a, b in zip(series, direct, strict=True))
         return value - float(logs.sum()), slope, curve
 
-    def degenerate(self, t: float) -> str:
-        """Return that residuals are too small to be told from 0, if the log shape `t` is that large."""
-        if t <= np.log(self.most):
+    def degenerate(self, t: FloatArray) -> str:
+        """Return that residuals are too small to be told from 0, if the log shape `t` (1,) is that large."""
+        if t[0] <= np.log(self.most):
             return ""
         return (
             "The columns of a model fit the response perfectly, up to a millionth: its shape has no estimate."

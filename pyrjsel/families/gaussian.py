@@ -127,18 +127,22 @@ def _scale(weights: FloatArray, nuisance: Values, draws: int) -> FloatArray:
 
 
 def mixture_quantile(
-    means: FloatArray, scale: FloatArray, p: float, weights: FloatArray | None = None, df: float = np.inf
+    means: FloatArray,
+    scale: FloatArray,
+    p: float,
+    weights: FloatArray | None = None,
+    df: FloatArray | None = None,
 ) -> FloatArray:
     """Return quantiles (rows,) of mixtures of m normal, or t, distributions with `means` (rows, m).
 
     `scale` is (m,), or (rows, m) if it differs between rows; `weights` (m,) sum to one, and are equal by
-    default. To 1e-9 of the largest `scale`.
+    default; `df` (m,) are those of t distributions. To 1e-9 of the largest `scale`.
     """
     if weights is None:
         weights = np.full(means.shape[1], 1.0 / means.shape[1])
-    normal, tolerance = np.isinf(df), 1e-9 * float(scale.max())
-    z = float(ndtri(p) if normal else stdtrit(df, p))
-    if normal and abs(z) <= LARGEST_SCORE:
+    tolerance = 1e-9 * float(scale.max())
+    z = np.full(1, ndtri(p)) if df is None else stdtrit(df, p)
+    if df is None and abs(z[0]) <= LARGEST_SCORE:
         means, rows = np.ascontiguousarray(means), np.ascontiguousarray(np.atleast_2d(scale))
         return normal_quantiles(means, rows, p, np.ascontiguousarray(weights), tolerance)
     each = means + z * scale
@@ -149,15 +153,15 @@ def mixture_quantile(
     def excess(x: FloatArray) -> tuple[FloatArray, FloatArray]:
         away = (x[:, None] - means) / scale
         slope = (_kernel(away, df) / scale) @ weights / np.sqrt(2.0 * np.pi)
-        return (ndtr(away) if normal else stdtr(df, away)) @ weights - p, slope
+        return (ndtr(away) if df is None else stdtr(df, away)) @ weights - p, slope
 
-    start = np.clip(middle + z * spread, low, high)
+    start = np.clip(middle + z.mean() * spread, low, high)
     return increasing_root(excess, start, low, high, tolerance)
 
 
-def _kernel(away: FloatArray, df: float) -> FloatArray:
+def _kernel(away: FloatArray, df: FloatArray | None) -> FloatArray:
     """Return densities of the normal or the t distribution, times the root of 2 pi."""
-    if np.isinf(df):
+    if df is None:
         return np.exp(-0.5 * away**2)
     constant = gammaln(0.5 * (df + 1.0)) - gammaln(0.5 * df) - 0.5 * np.log(0.5 * df)
     return np.asarray(np.exp(constant - 0.5 * (df + 1.0) * np.log1p(away**2 / df)))

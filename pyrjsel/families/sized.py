@@ -107,6 +107,11 @@ class Sized(Family):
         assert self.given is not None
         return self.given
 
+    @property
+    def typical(self) -> FloatArray:
+        """Its logarithm, (1,)."""
+        return np.array([np.log(self.size)])
+
     def sizes(self, nuisance: Values, draws: int) -> FloatArray:
         """Return the size of each draw, (draws,)."""
         return nuisance[self.parameter] if self.parameter in nuisance else np.full(draws, self.size)
@@ -159,10 +164,11 @@ class Sized(Family):
         """Return the family with the table of all rows; `y` has their smallest and largest response."""
         return replace(self, table=table)
 
-    def log_prior(self, t: Any) -> tuple[Any, Any, float]:
-        """Return the log prior density of the log size at `t`, its slope and minus its second derivative."""
-        z, curve = (t - self.log_mean) / self.log_sd, 1.0 / self.log_sd**2
-        return -0.5 * z * z - np.log(self.log_sd) - HALF_LOG_2PI, -z / self.log_sd, curve
+    def log_prior(self, t: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
+        """Return log prior densities of log sizes (..., 1); see :meth:`Family.log_prior`."""
+        z = (t - self.log_mean) / self.log_sd
+        value = -0.5 * z[..., 0] ** 2 - np.log(self.log_sd) - HALF_LOG_2PI
+        return value, -z / self.log_sd, np.full_like(z, self.log_sd**-2.0)
 
     @abstractmethod
     def terms(
@@ -190,38 +196,36 @@ class Sized(Family):
         return 0.0
 
     def joint(
-        self, y: FloatArray, w: FloatArray, eta: FloatArray, t: float
-    ) -> tuple[float, FloatArray, FloatArray, float, float, FloatArray]:
-        """Return the log-likelihood with all constants, and derivatives in eta and in the log size `t`.
+        self, y: FloatArray, w: FloatArray, eta: FloatArray, t: FloatArray
+    ) -> tuple[float, FloatArray, FloatArray, FloatArray, FloatArray, FloatArray]:
+        """Return the log-likelihood with all constants, and its derivatives; see :meth:`Family.joint`.
 
-        The first and minus the second in eta (n,), the same in t, and minus the mixed ones (n,). Rows may be
-        combined ones.
+        Rows may be combined ones.
         """
-        size = np.exp(np.array([t]))
-        terms = self.terms(y, w, eta[None], np.array([t]))
-        fixed, lost = self.constants(size), float(size[0]) * self.lost(y, w)
+        size, terms = np.exp(t), self.terms(y, w, eta[None], t)
+        fixed, lost = self.constants(size), size * self.lost(y, w)
         return (
-            float(terms[0][0] + fixed[0][0]) - lost,
+            float((terms[0] + fixed[0] - lost)[0]),
             terms[1][0],
             terms[2][0],
-            float(terms[3][0] + fixed[1][0]) - lost,
-            float(terms[4][0] - fixed[2][0]) + lost,
-            terms[5][0],
+            terms[3] + fixed[1] - lost,
+            (terms[4] - fixed[2] + lost)[:, None],
+            terms[5],
         )
 
     def joint_values(self, y: FloatArray, w: FloatArray, eta: FloatArray, t: FloatArray) -> FloatArray:
         """Return log-likelihoods with all constants, plus log prior densities of t (m,), at eta (m, n)."""
         size = np.exp(t)
         found = self.values(y, w, eta, t) - size * self.lost(y, w)
-        return np.asarray(found + self.constants(size)[0] + self.log_prior(t)[0])
+        return np.asarray(found + self.constants(size)[0] + self.log_prior(t[:, None])[0])
 
     def constant(self, size: FloatArray) -> FloatArray:
         """Return the first of them alone."""
         return self.constants(size)[0]
 
     def joint_rest(self, y: FloatArray, w: FloatArray, t: FloatArray) -> FloatArray:
-        """Return log prior densities of t (m,), and terms of the log-likelihood of t alone."""
-        size = np.exp(t)
+        """Return log prior densities of t (m, 1), and terms of the log-likelihood of t alone."""
+        size = np.exp(t[:, 0])
         return np.asarray(self.constant(size) - size * self.lost(y, w) + self.log_prior(t)[0])
 
     def rows(

@@ -4,7 +4,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar, Self
 
 import numpy as np
-from scipy.special import gammaln
+import scipy
 
 from pyrjsel._errors import DataError
 from pyrjsel._typing import FloatArray
@@ -12,32 +12,44 @@ from pyrjsel._validate import check_real
 from pyrjsel.families._family import JointPass, Passes
 from pyrjsel.families._student import STUDENT, STUDENT_JOINT
 from pyrjsel.families.gaussian import IdentityLink, mixture_quantile
-from pyrjsel.families.nuisance import NONE, Nuisance, Values
+from pyrjsel.families.nuisance import Nuisance, Values
+from pyrjsel.families.tails import (
+    LEAST_DF,
+    coordinate_of,
+    df_at,
+    log_at_zero,
+    log_prior,
+    slopes_at_zero,
+)
 
 # Beyond this df errors are normal to six digits, and the rounding of 1 + r^2 / df begins to show.
 MOST_DF = 1e6
 LOG_2 = float(np.log(2.0))
 # EM steps for a typical sigma, which needs few digits.
 STEPS, ENOUGH = 200, 1e-8
+# Coordinates among which typical degrees of freedom are looked for.
+RANGE = (-6.0, 6.0)
 
 
 @dataclass(frozen=True)
 class Student(IdentityLink):
     """Responses with Student-t errors, identity link: ``eta + sigma e`` with df degrees of freedom of e.
 
-    The prior of sigma^2 is 1 / sigma^2. The log-likelihood is not concave in eta: it is convex where a
-    residual is above ``sqrt(df) sigma``.
+    The prior of sigma^2 is 1 / sigma^2, that of unknown degrees of freedom in ``tails.py``. The
+    log-likelihood is not concave in eta: it is convex where a residual is above ``sqrt(df) sigma``.
 
     Attributes
     ----------
-    df : float
-        Degrees of freedom.
+    df : float or None
+        Degrees of freedom; None if they are estimated, with sigma.
     sigma : float or None
         The known scale; None if it is estimated.
     given : float or None
         The sigma of methods without one: `sigma`, or the estimate in the model without terms.
     location : float
         The intercept of that model.
+    usual_df : float
+        The df of methods without any: `df`, or the most probable ones in that model.
     """
 
     name: ClassVar[str] = "student"
@@ -46,21 +58,25 @@ class Student(IdentityLink):
     combines: ClassVar[bool] = False
     scaled: ClassVar[bool] = True
 
-    df: float = 4.0
+    df: float | None = 4.0
     sigma: float | None = None
     given: float | None = field(default=None, compare=False)
     location: float = field(default=0.0, compare=False)
+    usual_df: float = field(default=4.0, compare=False)
 
     def __post_init__(self) -> None:
-        check_real(self.df, "df", low=0, high=MOST_DF, open_low=True)
+        if self.df is not None:
+            check_real(self.df, "df", low=0, high=MOST_DF, open_low=True)
+            object.__setattr__(self, "usual_df", float(self.df))
         if self.sigma is not None:
             check_real(self.sigma, "sigma", low=0, open_low=True)
             object.__setattr__(self, "given", float(self.sigma))
 
     @property
     def nuisance(self) -> Nuisance:
-        """Sigma, unless it is known."""
-        return Nuisance(("sigma",)) if self.sigma is None else NONE
+        """Sigma and df, unless they are known."""
+        unknown = {"sigma": self.sigma, "df": self.df}
+        return Nuisance(tuple(name for name, value in unknown.items() if value is None))
 
     @property
     def expanded(self) -> tuple[str, ...]:
@@ -73,29 +89,55 @@ class Student(IdentityLink):
         assert self.given is not None
         return self.given
 
-    def at(self, size: float) -> Self:
-        """Return the family with another sigma in methods without one."""
-        return replace(self, given=size)
+    @property
+    def typical(self) -> FloatArray:
+        """Coordinates (1,) or (2,) of the sigma and df of methods without any."""
+        log_sigma = [float(np.log(self.size))]
+        return np.array(log_sigma if self.df is not None else [*log_sigma, coordinate_of(self.usual_df)])
+
+    def parameters(self, t: FloatArray) -> FloatArray:
+        """Return sigma, and df if they are unknown, at coordinates ``(..., 1)`` or ``(..., 2)``."""
+        return np.concatenate([np.exp(t[..., :1]), df_at(t[..., 1:])], axis=-1)
+
+    def at(self, size: float, df: float | None = None) -> Self:
+        """Return the family with another sigma, and unknown df too, in methods without any."""
+        return replace(self, given=size, usual_df=self.usual_df if df is None else df)
 
     def known(self) -> tuple["Student", FloatArray]:
-        """Return the family with a known sigma, that of methods without one, and its value."""
-        return replace(self, sigma=self.size), np.array([self.size])
+        """Return the family with what methods without parameters have in their places, and their values."""
+        known = replace(self, sigma=self.size, df=self.usual_df)
+        return known, np.array([self.size] if self.df is not None else [self.size, self.usual_df])
 
     def of_jumps(self) -> dict[str, Any]:
-        """Return what loops that update sigma need besides the rows."""
-        return {"errors": (self.df, self.size, self._constant)}
+        """Return what loops that update sigma and df need besides the rows."""
+        return {"errors": (self.usual_df, self.size), "tails": self.df is None}
 
     def for_rows(self, y: FloatArray, weights: FloatArray | None, offset: FloatArray | None) -> "Student":
         """Return the family with the estimates of intercept and sigma in the model without terms."""
         shifted = y if offset is None else y - offset
         ties = int(np.unique(shifted, return_counts=True)[1].max())
-        if ties - 1 >= self.df * (y.size - ties):
+        if ties - 1 >= self._least_df * (y.size - ties):
             less = "" if offset is None else " minus the offset"
             raise DataError(
                 f"The response{less} must have fewer equal values: with {ties} of {y.size} and "
-                f"df={self.df:g}, sigma has no posterior, since they are fitted perfectly as it goes to 0."
+                f"df={self._least_df:g}, sigma has no posterior, since they are fitted perfectly as it goes "
+                "to 0."
             )
-        return self._at_null(shifted)
+        if self.df is not None:
+            return self._at_null(shifted)
+
+        def loss(u: float) -> float:
+            null = replace(self, usual_df=float(df_at(np.array(u))))._at_null(shifted)
+            eta, t = np.full(y.size, null.location), np.append(np.log(null.size), u)
+            return -null.joint(shifted, np.ones(y.size), eta, t)[0] - float(log_prior(np.array(u))[0])
+
+        best = scipy.optimize.minimize_scalar(loss, bounds=RANGE, method="bounded", options={"xatol": 1e-3})
+        return replace(self, usual_df=float(df_at(best.x)))._at_null(shifted)
+
+    @property
+    def _least_df(self) -> float:
+        """The smallest df."""
+        return LEAST_DF if self.df is None else self.df
 
     def _at_null(self, y: FloatArray) -> "Student":
         """Return the family with estimates of location and scale of `y` (n,), by the EM algorithm."""
@@ -103,7 +145,7 @@ class Student(IdentityLink):
         square = float(np.mean((y - at) ** 2))
         # Weights are divided by their mean, which needs fewer steps (Kent, Tyler and Vardi 1994).
         for _ in range(STEPS):
-            weights = 1.0 / (self.df + (y - at) ** 2 / square)
+            weights = 1.0 / (self.usual_df + (y - at) ** 2 / square)
             at = float(weights @ y / weights.sum())
             new = float(weights @ (y - at) ** 2 / weights.sum())
             done, square = abs(new - square) <= ENOUGH * square, new
@@ -111,62 +153,72 @@ class Student(IdentityLink):
                 break
         return replace(self, given=float(np.sqrt(square)) if self.sigma is None else self.sigma, location=at)
 
-    def log_prior(self, t: Any) -> tuple[Any, Any, float]:
-        """Return the log prior density of log sigma, its slope and minus its second derivative.
+    def log_prior(self, t: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
+        """Return log prior densities of coordinates; see :meth:`Family.log_prior`.
 
-        It is flat: that of 1 / sigma^2 as the density of sigma^2.
+        That of log sigma is flat: that of 1 / sigma^2 as the density of sigma^2.
         """
-        return LOG_2 + 0.0 * t, 0.0, 0.0
+        of_df = log_prior(t[..., 1:])
+        none = np.zeros_like(t[..., :1])
+        slope, curve = (np.concatenate([none, each], axis=-1) for each in of_df[1:])
+        return LOG_2 + of_df[0].sum(axis=-1), slope, curve
+
+    def _df_at(self, t: FloatArray) -> FloatArray:
+        """Return the df at coordinates (..., 1) or (..., 2)."""
+        return np.full(t.shape[:-1], self.df) if self.df is not None else df_at(t[..., 1])
 
     def joint(
-        self, y: FloatArray, w: FloatArray, eta: FloatArray, t: float
-    ) -> tuple[float, FloatArray, FloatArray, float, float, FloatArray]:
-        """Return the log-likelihood with all constants, and derivatives in eta and in ``t = log(sigma)``.
+        self, y: FloatArray, w: FloatArray, eta: FloatArray, t: FloatArray
+    ) -> tuple[float, FloatArray, FloatArray, FloatArray, FloatArray, FloatArray]:
+        """Return the log-likelihood with all constants, and its derivatives; see :meth:`Family.joint`.
 
-        The first and minus the second in eta (n,), the same in t, and minus the mixed ones (n,). Weights are
-        ones.
+        Weights are ones.
         """
-        r, scale, more = y - eta, self.df * np.exp(2.0 * t), self.df + 1.0
+        df = float(self._df_at(t))
+        r, scale, more = y - eta, df * np.exp(2.0 * t[0]), df + 1.0
         square = r * r
         whole = scale + square
-        return (
-            y.size * (self._constant - t) - 0.5 * more * float(np.log1p(square / scale).sum()),
-            more * r / whole,
-            more * (scale - square) / whole**2,
-            -y.size + more * float((square / whole).sum()),
-            2.0 * more * scale * float((square / whole**2).sum()),
-            2.0 * more * scale * r / whole**2,
-        )
+        logs, share = float(np.log1p(square / scale).sum()), float((square / whole).sum())
+        both = scale * float((square / whole**2).sum())
+        residual, cross = more * r / whole, 2.0 * more * scale * r / whole**2
+        value = y.size * float(log_at_zero(np.array(df)) - t[0]) - 0.5 * more * logs
+        slope, curve = [-y.size + more * share], [[2.0 * more * both]]
+        mixed = cross[None]
+        if self.df is None:
+            # Derivatives in df, and those in its coordinate.
+            away, (first, second) = df - LEAST_DF, slopes_at_zero(df)
+            down = y.size * first - 0.5 * logs + 0.5 * more / df * share
+            bend = y.size * second + (0.5 * share * (df - 1.0) - 0.5 * more * both) / df**2
+            with_t = -away * (share - more / df * both)
+            slope.append(away * down)
+            curve = [[*curve[0], with_t], [with_t, -away * (away * bend + down)]]
+            mixed = np.stack([cross, -away * (r / whole - 0.5 * cross / df)])
+        weight = more * (scale - square) / whole**2
+        return value, residual, weight, np.array(slope), np.array(curve), mixed
 
-    def lack_of_concavity(self, y: FloatArray, eta: FloatArray, t: float) -> FloatArray:
+    def lack_of_concavity(self, y: FloatArray, eta: FloatArray, t: FloatArray) -> FloatArray:
         """Return what those of ``joint`` lack to the weights of the EM algorithm, whose steps ascend."""
-        square = (y - eta) ** 2
-        whole = self.df * np.exp(2.0 * t) + square
-        return np.asarray(2.0 * (self.df + 1.0) * square / whole**2)
+        square, df = (y - eta) ** 2, float(self._df_at(t))
+        whole = df * np.exp(2.0 * t[0]) + square
+        return np.asarray(2.0 * (df + 1.0) * square / whole**2)
 
     def is_unbounded(self, n: int, columns: int) -> bool:
         """Return whether it grows as sigma goes to 0 and as many rows as columns are fitted perfectly."""
-        return columns > self.df * (n - columns)
+        return columns > self._least_df * (n - columns)
 
     def joint_rows(self, y: FloatArray, w: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """Return responses, and df in the place of weights, which are ones."""
-        return y, np.array([float(self.df)])
+        """Return responses, and df in the place of weights, which are ones; 0 if they are unknown."""
+        return y, np.array([self.df or 0.0], dtype=float)
 
     def joint_rest(self, y: FloatArray, w: FloatArray, t: FloatArray) -> FloatArray:
-        """Return log prior densities of t (m,), and terms of the log-likelihood of t alone."""
-        return np.asarray(y.size * (self._constant - t) + self.log_prior(t)[0])
-
-    @property
-    def _constant(self) -> float:
-        """The logarithm of the density at 0."""
-        df = self.df
-        return float(gammaln(0.5 * (df + 1.0)) - gammaln(0.5 * df) - 0.5 * np.log(np.pi * df))
+        """Return log prior densities of t (m, 1) or (m, 2), and terms of the log-likelihood of t alone."""
+        return np.asarray(y.size * (log_at_zero(self._df_at(t)) - t[:, 0]) + self.log_prior(t)[0])
 
     def rows(
         self, y: FloatArray, weights: FloatArray | None, offset: FloatArray
     ) -> tuple[FloatArray, FloatArray | None, FloatArray]:
         """Return responses, weights with df and ``df sigma^2`` behind them, and offset."""
-        return y, np.append(np.ones(y.size), [self.df, self.df * self.size**2]), offset
+        return y, np.append(np.ones(y.size), [self.usual_df, self.usual_df * self.size**2]), offset
 
     def null_intercept(self, y: FloatArray, weights: FloatArray, offset: FloatArray | None = None) -> float:
         """Return the estimate of the intercept of the null model."""
@@ -183,20 +235,22 @@ class Student(IdentityLink):
     @property
     def expected_share(self) -> float:
         """The expected information, relative to the mean weight of the EM algorithm."""
-        return (self.df + 1.0) / (self.df + 3.0)
+        return (self.usual_df + 1.0) / (self.usual_df + 3.0)
 
     def variance(self, mean: FloatArray) -> FloatArray:
         """Return the variance of a response, infinite for df of at most 2."""
-        return np.full_like(mean, self.size**2 * (self.df / (self.df - 2.0) if self.df > 2 else np.inf))
+        df = self.usual_df
+        return np.full_like(mean, self.size**2 * (df / (df - 2.0) if df > 2 else np.inf))
 
     def score(self, y: FloatArray, mean: FloatArray) -> FloatArray:
         """Return the derivative of the log-likelihood in eta at expectation `mean`."""
-        return np.asarray((self.df + 1.0) * (y - mean) / (self.df * self.size**2 + (y - mean) ** 2))
+        df, r = self.usual_df, y - mean
+        return np.asarray((df + 1.0) * r / (df * self.size**2 + r**2))
 
     def log_likelihood(self, y: FloatArray, eta: FloatArray, weights: FloatArray | None = None) -> float:
-        """Return the log-likelihood at the sigma of methods without one, without constants."""
-        share = (y - eta) ** 2 / (self.df * self.size**2)
-        return -0.5 * (self.df + 1.0) * float(np.log1p(share).sum())
+        """Return the log-likelihood at the sigma and df of methods without any, without constants."""
+        share = (y - eta) ** 2 / (self.usual_df * self.size**2)
+        return -0.5 * (self.usual_df + 1.0) * float(np.log1p(share).sum())
 
     def saturated(self, y: FloatArray, weights: FloatArray | None = None) -> float:
         """Return 0: the deviance is -2 times the log-likelihood, as for normal errors."""
@@ -205,10 +259,11 @@ class Student(IdentityLink):
     def interval(self, means: FloatArray, alpha: float, nuisance: Values) -> FloatArray:
         """Return quantiles alpha/2 and 1 - alpha/2 of a new response by row, (rows, 2).
 
-        Those of the mixture of t distributions with `means` (rows, m) and ``nuisance["sigma"]`` (m,).
+        Those of the mixture of t distributions with `means` (rows, m), ``nuisance["sigma"]`` and
+        ``nuisance["df"]`` (m,).
         """
-        scale = self._sigmas(nuisance, means.shape[1])
-        ends = [mixture_quantile(means, scale, p, df=self.df) for p in (alpha / 2, 1 - alpha / 2)]
+        scale, df = self._scales(nuisance, means.shape[1])
+        ends = [mixture_quantile(means, scale, p, df=df) for p in (alpha / 2, 1 - alpha / 2)]
         return np.column_stack(ends)
 
     def simulate(
@@ -218,23 +273,24 @@ class Student(IdentityLink):
         nuisance: Values,
         rng: np.random.Generator,
     ) -> FloatArray:
-        """Draw responses with the scales ``nuisance["sigma"]``."""
-        return mean + self._sigmas(nuisance, mean.shape[1]) * rng.standard_t(self.df, mean.shape)
+        """Draw responses with the scales ``nuisance["sigma"]`` and ``nuisance["df"]``."""
+        sigma, df = self._scales(nuisance, mean.shape[1])
+        return mean + sigma * rng.standard_t(df, mean.shape)
 
     def log_density(
         self, y: FloatArray, eta: FloatArray, weights: FloatArray, nuisance: Values
     ) -> FloatArray:
         """Return t log densities (rows, m) with the scales of :meth:`simulate`, with constants."""
-        sigma = self._sigmas(nuisance, eta.shape[1])
+        sigma, df = self._scales(nuisance, eta.shape[1])
         away = (y[:, None] - eta) / sigma
-        return np.asarray(
-            self._constant - np.log(sigma) - 0.5 * (self.df + 1.0) * np.log1p(away**2 / self.df)
-        )
+        return np.asarray(log_at_zero(df) - np.log(sigma) - 0.5 * (df + 1.0) * np.log1p(away**2 / df))
 
-    def _sigmas(self, nuisance: Values, draws: int) -> FloatArray:
-        """Return the sigma of each draw, (draws,)."""
-        return nuisance["sigma"] if "sigma" in nuisance else np.full(draws, self.size)
+    def _scales(self, nuisance: Values, draws: int) -> tuple[FloatArray, FloatArray]:
+        """Return sigma and df of each draw, (draws,)."""
+        sigma = nuisance["sigma"] if "sigma" in nuisance else np.full(draws, self.size)
+        return sigma, nuisance["df"] if "df" in nuisance else np.full(draws, self.usual_df)
 
     def facts(self, y: FloatArray, weights: FloatArray | None) -> list[tuple[str, str]]:
         """Return the mean and the standard deviation of the response, and the distribution of errors."""
-        return [*super().facts(y, weights), ("Errors", f"Student t, {self.df:g} df")]
+        df = "unknown" if self.df is None else f"{self.df:g}"
+        return [*super().facts(y, weights), ("Errors", f"Student t, {df} df")]

@@ -175,10 +175,11 @@ def test_no_digits_are_lost_to_large_shapes(shape):
         middle, up, down = (value(mp.mpf(t) + step) for step in (0, h, -h))
         want = float(middle), float((up - down) / (2 * h)), float((2 * middle - up - down) / h**2)
     family = Gamma().for_rows(y, w, None)
-    found = family.joint(y, w, eta, t)
+    found = family.joint(y, w, eta, np.array([t]))
     # Rounding of log responses is 1e-15, of which residuals are 1 / sqrt(shape).
     error = 1e-12 + 1e-14 * np.sqrt(shape)
-    np.testing.assert_allclose([found[0], found[3], found[4]], want, rtol=error, atol=20 * error)
-    pair = family.joint_pairs(y, w, eta, np.zeros((1, y.size)), np.zeros(1), np.array([t, t]))
+    np.testing.assert_allclose([found[0], *found[3], *found[4][0]], want, rtol=error, atol=20 * error)
+    pair = family.joint_pairs(y, w, eta, np.zeros((1, y.size)), np.zeros(1), np.array([[t], [t]]))
     with_prior = [*pair, *family.joint_values(y, w, eta[None], np.array([t]))]
-    np.testing.assert_allclose(with_prior, found[0] + family.log_prior(t)[0], rtol=error, atol=20 * error)
+    prior = family.log_prior(np.array([t]))[0]
+    np.testing.assert_allclose(with_prior, found[0] + prior, rtol=error, atol=20 * error)

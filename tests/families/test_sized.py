@@ -47,15 +47,15 @@ def test_derivatives_in_eta_and_the_log_size(name):
     family, t, h = made().for_rows(y, w, None), 0.3, 1e-4
 
     def value(eta, t):
-        return family.joint(y, w, eta, t)[0]
+        return family.joint(y, w, eta, np.array([t]))[0]
 
-    middle, slope, weight, by_t, curve, cross = family.joint(y, w, eta, t)
+    middle, slope, weight, (by_t,), ((curve,),), (cross,) = family.joint(y, w, eta, np.array([t]))
     assert middle == pytest.approx(law(y, w, eta, np.exp(t)).sum(), rel=1e-12)
     with_prior = family.joint_values(y, w, np.stack([eta, eta]), np.array([t, t + h]))
     for found, at in zip(with_prior, (t, t + h), strict=True):
         assert found == pytest.approx(value(eta, at) + stats.norm.logpdf(at, 0, 2), rel=1e-12)
     image = np.linspace(-0.2, 0.3, y.size)
-    pair = family.joint_pairs(y, w, eta, image[None], np.array([0.7]), np.array([t, t + h]))
+    pair = family.joint_pairs(y, w, eta, image[None], np.array([0.7]), np.array([[t], [t + h]]))
     for found, at, moved in zip(pair, (t, t + h), (0.7, -0.7), strict=True):
         want = value(eta + moved * image, at) + stats.norm.logpdf(at, 0, 2)
         assert found == pytest.approx(want, rel=1e-12)
@@ -71,8 +71,8 @@ def test_derivatives_in_eta_and_the_log_size(name):
         assert weight[k] == pytest.approx(second, abs=1e-3)
         mixed = value(eta + e, t - h) + value(eta - e, t + h) - value(eta + e, t + h) - value(eta - e, t - h)
         assert cross[k] == pytest.approx(mixed / (4 * h * h), abs=1e-3)
-    _, slope, curve = family.log_prior(t)
-    assert (slope, curve) == (-t / 4, 0.25)
+    _, slope, curve = family.log_prior(np.array([t]))
+    assert (slope[0], curve[0]) == (-t / 4, 0.25)
 
 
 @pytest.mark.parametrize("name", FAMILIES)

@@ -1,7 +1,7 @@
-"""Posterior modes and integrals over coefficients and a nuisance parameter of the likelihood.
+"""Posterior modes and integrals over coefficients and nuisance parameters of the likelihood.
 
-The logarithm t of the parameter is one more coordinate of the expansion of second order: the mode is that of
-(coefficients, t), and importance draws are of both.
+The K coordinates t of the parameters, such as their logarithms, are further coordinates of the expansion of
+second order: the mode is that of (coefficients, t), and importance draws are of both.
 """
 
 from dataclasses import replace
@@ -30,7 +30,7 @@ AT_ONCE = 32
 
 
 class JointFinder:
-    """Modes and integrals of models of one regression whose family has a nuisance parameter.
+    """Modes and integrals of models of one regression whose family has nuisance parameters.
 
     It has the methods of :class:`ModeFinder` that marginal likelihoods use, with t behind the coefficients in
     `at`, `factor`, moments and draws. Log marginal likelihoods include all constants of the family.
@@ -63,7 +63,7 @@ class JointFinder:
         self.log_marginal = -np.inf
         if self._load(gamma):
             self._find()
-            out[self.columns] = self.at[:-1]
+            out[self.columns] = self.at[: self.columns.size]
         return out
 
     def _find(self) -> None:
@@ -90,7 +90,8 @@ class JointFinder:
             return np.inf, 0.0, 0.0
         self._newton(False)
         whole = self.regression
-        eta = self.family.rows(whole.y, whole.weights, whole.offset)[2] + self.at[:-1] @ self.x
+        eta = self.family.rows(whole.y, whole.weights, whole.offset)[2]
+        eta = eta + self.at[: self.columns.size] @ self.x
         return self.log_posterior, float(eta.min()), float(eta.max())
 
     def integrate(
@@ -143,7 +144,7 @@ class JointFinder:
         weights = np.exp(values - top)
         total = float(weights.sum())
         raw = points.copy()
-        raw[:, 0] -= points[:, :-1] @ self.regression.raw_shift[self.columns]
+        raw[:, 0] -= points[:, : self.columns.size] @ self.regression.raw_shift[self.columns]
         share = weights / total
         moments = np.stack([share @ raw, share @ raw**2, share @ (raw > 0)])
         pairs = weights.reshape(-1, 2).sum(axis=1)
@@ -175,33 +176,35 @@ class JointFinder:
         self.x = self.regression.columns[columns]
         self.precision = prior.precision[np.ix_(columns, columns)]
         self.shift, self.penalty = prior.shift[columns], float(prior.penalty[columns].sum())
-        self.typical = float(np.log(self.family.size))
-        # Number of coefficients whose prior has the scale e^t.
+        self.typical = float(self.family.typical[0])
+        # Number of coefficients whose prior has the scale e^t, with the first coordinate.
         self.scales = columns.size - int(prior.flat) if self.family.scaled else 0
-        self.at = np.append(b, self.typical)
+        self.at = np.append(b, self.family.typical)
 
     def _expand(self, v: FloatArray, use_prior: bool) -> tuple[float, FloatArray, FloatArray]:
         """Return log posterior (or likelihood), gradient and minus the Hessian at (coefficients, t)."""
-        b, t, d = v[:-1], float(v[-1]), v.size - 1
+        d = self.columns.size
+        b, t = v[:d], v[d:]
         eta = self.regression.offset + b @ self.x
         with np.errstate(over="ignore", invalid="ignore"):
             value, residual, weight, slope, curve, cross = self.family.joint(
                 self.regression.y, self.weights, eta, t
             )
             gradient = np.append(self.x @ residual, slope)
-            hessian = np.empty((d + 1, d + 1))
+            hessian = np.empty((v.size, v.size))
             hessian[:d, :d] = (self.x * weight) @ self.x.T
-            hessian[d, :d] = hessian[:d, d] = self.x @ cross
-            hessian[d, d] = curve
+            hessian[d:, :d] = cross @ self.x.T
+            hessian[:d, d:] = hessian[d:, :d].T
+            hessian[d:, d:] = curve
         if use_prior:
             of_t, slope, curve = self.family.log_prior(t)
             factor, of_b = self._factor_of_prior(t), self._exponent(b)
             pull = factor * (self.shift - self.precision @ b)
-            value += factor * of_b - self.scales * (t - self.typical) + of_t
+            value += float(factor * of_b - self.scales * (t[0] - self.typical) + of_t)
             gradient[:d] += pull
-            gradient[d] += slope
+            gradient[d:] += slope
             hessian[:d, :d] += factor * self.precision
-            hessian[d, d] += curve
+            hessian[np.arange(d, v.size), np.arange(d, v.size)] += curve
             if self.family.scaled:
                 gradient[d] -= 2.0 * factor * of_b + self.scales
                 hessian[d, :d] += 2.0 * pull
@@ -218,13 +221,13 @@ class JointFinder:
         return b @ self.shift - 0.5 * np.sum((b @ self.precision) * b, axis=-1) - 0.5 * self.penalty
 
     def _factor_of_prior(self, t: Any) -> Any:
-        """Return the precision of coefficients at `t` divided by that at the typical one."""
-        return np.exp(-2.0 * (t - self.typical)) if self.family.scaled else 1.0
+        """Return the precision of coefficients at coordinates (..., K) divided by that at typical ones."""
+        return np.exp(-2.0 * (t[..., 0] - self.typical)) if self.family.scaled else 1.0
 
     def _newton(self, use_prior: bool) -> int:
         """Maximise from `at`; set `at`, `factor` and `log_posterior`."""
         status = self._search(use_prior)
-        why = self.family.degenerate(float(self.at[-1]))
+        why = self.family.degenerate(self.at[self.columns.size :])
         if why:
             raise DataError(why)
         return status
@@ -247,12 +250,13 @@ class JointFinder:
                 return CONVERGED
             concave, self.factor = self._factor(v, hessian, gradient)
             step = cho_solve((self.factor, True), gradient)
-            decrement, long = float(step @ gradient), abs(step[-1]) > LONGEST
+            decrement, longest = float(step @ gradient), float(np.abs(step[self.columns.size :]).max())
+            long = longest > LONGEST
             if use_prior and concave and not long and decrement < DECREMENT:
                 self.at, self.log_posterior = v + step, value + 0.5 * decrement
                 return CONVERGED
             if long:
-                step *= LONGEST / abs(step[-1])
+                step *= LONGEST / longest
             start, previous, halvings = v, value, 0
             v = v + step
         return NOT_CONVERGED
@@ -267,11 +271,13 @@ class JointFinder:
         try:
             return True, np.asarray(np.linalg.cholesky(hessian), dtype=np.float64)
         except np.linalg.LinAlgError:
-            near, d, eta = hessian.copy(), v.size - 1, self.regression.offset + v[:-1] @ self.x
-            more = self.family.lack_of_concavity(self.regression.y, eta, float(v[-1]))
+            near, d = hessian.copy(), self.columns.size
+            eta = self.regression.offset + v[:d] @ self.x
+            more = self.family.lack_of_concavity(self.regression.y, eta, v[d:])
             near[:d, :d] += (self.x * more) @ self.x.T
-            near[-1, :-1] = near[:-1, -1] = 0.0
-            near[-1, -1] = max(abs(near[-1, -1]), 1e-3)
+            near[d:, :d] = near[:d, d:] = 0.0
+            values, vectors = np.linalg.eigh(near[d:, d:])
+            near[d:, d:] = (vectors * np.maximum(np.abs(values), 1e-3)) @ vectors.T
             factor = np.linalg.cholesky(near)
             if gradient @ cho_solve((factor, True), gradient) < LITTLE:
                 half = solve_triangular(factor, hessian, lower=True)
@@ -283,24 +289,25 @@ class JointFinder:
 
     def _log_prior(self, b: FloatArray, t: FloatArray, log_g: float | None) -> FloatArray:
         """Return log prior densities of coefficients (m, d), without their constant."""
-        return np.asarray(self._factor_of_prior(t) * self._exponent(b) - self.scales * (t - self.typical))
+        shift = self.scales * (t[:, 0] - self.typical)
+        return np.asarray(self._factor_of_prior(t) * self._exponent(b) - shift)
 
     def _log_targets(
         self, center: FloatArray, rays: FloatArray, radius: FloatArray, log_g: float | None = None
     ) -> tuple[FloatArray, FloatArray]:
-        """Return points (2 P, d + 1) and log posteriors there, without the constant of the prior.
+        """Return points (2 P, d + K) and log posteriors there, without the constant of the prior.
 
         Points are ``center + radius rays`` and ``center - radius rays`` by turns. If g has a prior, given a
         value of it or integrated over it.
         """
-        away, whole = radius[:, None] * rays, self.regression
+        away, whole, d = radius[:, None] * rays, self.regression, self.columns.size
         points = np.stack([center + away, center - away], axis=1).reshape(-1, center.size)
-        t = np.ascontiguousarray(points[:, -1])
-        out = self._log_prior(points[:, :-1], t, log_g)
-        eta = whole.offset + center[:-1] @ self.x
+        t = np.ascontiguousarray(points[:, d:])
+        out = self._log_prior(points[:, :d], t, log_g)
+        eta = whole.offset + center[:d] @ self.x
         for start in range(0, len(rays), AT_ONCE):
             some, two = slice(start, start + AT_ONCE), slice(2 * start, 2 * (start + AT_ONCE))
-            images = rays[some, :-1] @ self.x
+            images = rays[some, :d] @ self.x
             out[two] += self.family.joint_pairs(whole.y, self.weights, eta, images, radius[some], t[two])
         return points, np.asarray(out)
 

@@ -1,4 +1,4 @@
-"""Integrals over coefficients, a nuisance parameter and g, under a mixture of g-priors.
+"""Integrals over coefficients, nuisance parameters and g, under a mixture of g-priors.
 
 The marginal likelihood is a sum over nodes of log g (or of log(g - least)) of those given g, whose modes
 :class:`JointFinder` finds. Importance draws are of (node, coefficients, t) jointly, and their weights exact.
@@ -131,6 +131,6 @@ class MixtureFinder(JointFinder):
             return super()._log_prior(b, t, log_g)
         form = self._factor_of_prior(t) * self._exponent(b)
         if log_g is not None:
-            return np.asarray(form * np.exp(-log_g) - self.scales * (t - self.typical))
+            return np.asarray(form * np.exp(-log_g) - self.scales * (t[:, 0] - self.typical))
         each = self.log_density + form[:, None] * np.exp(-self.log_g)
-        return np.asarray(logsumexp(each, axis=1) - self.scales * (t - self.typical))
+        return np.asarray(logsumexp(each, axis=1) - self.scales * (t[:, 0] - self.typical))

@@ -661,7 +661,7 @@ class MarginalLikelihood:
         out = np.zeros((size, self.regression.n_columns))
         drawn = found.samples[resample(found.weights, size, rng)]
         out[:, found.columns] = drawn[:, : found.columns.size]
-        behind = np.exp(drawn[:, found.columns.size :])
+        behind = self.regression.family.parameters(drawn[:, found.columns.size :])
         return out, {name: behind[:, k] for k, name in enumerate(self.nuisance)}
 
     @ALONE

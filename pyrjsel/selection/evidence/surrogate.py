@@ -62,10 +62,10 @@ class Surrogate:
         columns, prior, family = regression.columns, regression.prior, regression.family
         b, logs = np.split(self.at, [regression.n_columns])
         if logs.size:
-            size = float(np.exp(logs[0]))
+            values = family.parameters(logs).tolist()
             if family.scaled:
-                prior = prior.rescaled((family.size / size) ** 2)
-            family = family.at(size)
+                prior = prior.rescaled((family.size / values[0]) ** 2)
+            family = family.at(*values)
         w = np.ones(regression.y.size) if regression.weights is None else regression.weights
         linear = b @ columns
         eta = regression.offset + linear

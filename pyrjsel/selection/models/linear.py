@@ -16,6 +16,7 @@ from pyrjsel._warnings import warn
 from pyrjsel.design import Chunks, Design, DesignData, RowSource, WideRows, as_wide
 from pyrjsel.distributions import InverseGamma
 from pyrjsel.families import Family, Gaussian, Student
+from pyrjsel.families.tails import LEAST_DF, RATE
 from pyrjsel.model_space import ModelPrior, check_bounds
 from pyrjsel.selection.evidence.spike_slab import single_models
 from pyrjsel.selection.models._docstrings import shared_text
@@ -33,14 +34,18 @@ from pyrjsel.selection.regression.validation import check_columns
 from pyrjsel.selection.specification import Choices
 
 
-class _Flat:
-    """The improper prior of the error variance, the default."""
+class _Fixed:
+    """A prior that users do not choose, by its notation."""
+
+    def __init__(self, notation: str) -> None:
+        self.notation = notation
 
     def __repr__(self) -> str:
-        return "1 / sigma^2"
+        return self.notation
 
 
-FLAT = _Flat()
+# The improper prior of the error variance, the default, and that of unknown degrees of freedom.
+FLAT, OF_DF = _Fixed("1 / sigma^2"), _Fixed(f"Gamma(2, rate {RATE:g}) above {LEAST_DF:g}")
 
 
 @shared_text
@@ -76,8 +81,10 @@ class LinearSelection(Selection):
         which the weight of a row in the fit decreases with its residual r, as
         ``(df + 1) / (df + (r / sigma)^2)`` [Lange, Little and Taylor 1989]. Bounded influence holds for
         outliers in the response, not for extreme values of columns.
-    df : float, optional
-        Degrees of freedom of Student-t errors, above 0 and at most 1e6; None is 4.
+    df : float or "estimate", optional
+        Degrees of freedom of Student-t errors, above 0 and at most 1e6; None is 4. ``"estimate"`` has them
+        unknown, with a gamma prior of shape 2 and rate 0.1 [Juarez and Steel 2010] restricted to values above
+        0.5, which has its mean at 20 and 95 % of its mass between 2.5 and 56.
     <constraints>
     weights : str or array_like, optional
         Precision weights w, with error variance sigma^2 / w: a column of the data, or one value per row. Rows
@@ -149,7 +156,7 @@ class LinearSelection(Selection):
         model_prior: ModelPrior | None = None,
         sigma_prior: InverseGamma | None = None,
         errors: str = "normal",
-        df: float | None = None,
+        df: float | str | None = None,
         costs: Mapping[str, float] | pd.Series | None = None,
         budget: float | None = None,
         always: str | Iterable[str] = (),
@@ -183,7 +190,7 @@ class LinearSelection(Selection):
         model_prior: ModelPrior | None = None,
         sigma_prior: InverseGamma | None = None,
         errors: str = "normal",
-        df: float | None = None,
+        df: float | str | None = None,
         costs: Mapping[str, float] | pd.Series | None = None,
         budget: float | None = None,
         always: str | Iterable[str] = (),
@@ -399,7 +406,8 @@ class LinearSelection(Selection):
 
     def _priors(self) -> dict[str, object]:
         sigma_prior = self._choices.sigma_prior
-        return {**super()._priors(), "error variance prior": sigma_prior or FLAT}
+        of_df = {"df prior": OF_DF} if "df" in self._family.nuisance.names else {}
+        return {**super()._priors(), "error variance prior": sigma_prior or FLAT, **of_df}
 
     def _prior_numbers(self) -> dict[str, tuple[str, list[FloatArray]]]:
         if self._is_student:
@@ -410,13 +418,16 @@ class LinearSelection(Selection):
         }
 
 
-def _family_of(errors: str, df: float | None) -> Student | None:
+def _family_of(errors: str, df: float | str | None) -> Student | None:
     """Return the family of errors that are not normal."""
     check_choice(errors, "errors", ("normal", "student"))
     if errors == "normal":
         if df is not None:
             raise bad_value("df", "None if errors='normal'", df)
         return None
+    if isinstance(df, str):
+        check_choice(df, "df", ("estimate",))
+        return Student(None)
     return Student() if df is None else Student(df)
 
 

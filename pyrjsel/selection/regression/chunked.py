@@ -502,7 +502,7 @@ class ChunkedRegression(TermColumns):
         """Return the log prior density of some coordinates, `point` (d,)."""
         if self.sized is None:
             return self.prior.logpdf(point, coordinates)
-        return self.prior.logpdf(point[:-1], coordinates[:-1]) + float(self.sized.log_prior(point[-1])[0])
+        return self.prior.logpdf(point[:-1], coordinates[:-1]) + float(self.sized.log_prior(point[-1:])[0])
 
     @property
     def most_columns(self) -> int:

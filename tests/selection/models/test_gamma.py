@@ -218,7 +218,7 @@ def test_repeated_rows_are_combined(table):
     regression = model.regression
     assert regression.y.size == 3
     eta, t = np.array([0.3, -0.2, 0.9]), 0.4
-    value = regression.family.joint(regression.y, regression.row_weights, eta, t)[0]
+    value = regression.family.joint(regression.y, regression.row_weights, eta, np.array([t]))[0]
     near = np.abs(regression.y[:, None] - mean_of_level(narrow)[None]).argmin(axis=0)
     own = narrow["number"] * np.exp(t)
     want = stats.gamma.logpdf(narrow["y"], own, scale=np.exp(eta[near]) / own).sum()
@@ -226,11 +226,11 @@ def test_repeated_rows_are_combined(table):
     # Draws have the same, with the prior of the shape; and derivatives are those of the value.
     family, rows = regression.family, (regression.y, regression.row_weights)
     drawn = family.joint_values(*rows, np.stack([eta, eta]), np.array([t, t]))
-    np.testing.assert_allclose(drawn, want + family.log_prior(t)[0], rtol=1e-12)
+    np.testing.assert_allclose(drawn, want + family.log_prior(np.array([t]))[0], rtol=1e-12)
     step = 1e-4
-    low, mid, high = (family.joint(*rows, eta, t + by) for by in (-step, 0.0, step))
-    assert mid[3] == pytest.approx((high[0] - low[0]) / (2 * step), rel=1e-6)
-    assert mid[4] == pytest.approx(-(high[3] - low[3]) / (2 * step), rel=1e-6)
+    low, mid, high = (family.joint(*rows, eta, np.array([t + by])) for by in (-step, 0.0, step))
+    assert mid[3][0] == pytest.approx((high[0] - low[0]) / (2 * step), rel=1e-6)
+    assert mid[4][0, 0] == pytest.approx(-(high[3] - low[3])[0] / (2 * step), rel=1e-6)
 
 
 def mean_of_level(frame):

@@ -198,7 +198,9 @@ def test_repeated_rows_are_combined(table):
     point = single.finder.at
     t, b = point[-1], point[:-1]
     eta = model.regression.offset + b @ model.regression.columns[single.finder.columns]
-    value = model.regression.family.joint(model.regression.y, model.regression.row_weights, eta, t)[0]
+    value = model.regression.family.joint(model.regression.y, model.regression.row_weights, eta, point[-1:])[
+        0
+    ]
     means = dict(zip(model.regression.y, np.exp(eta), strict=True))
     mean = (
         narrow.groupby("level")["y"]

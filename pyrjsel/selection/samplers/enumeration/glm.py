@@ -57,7 +57,7 @@ class EnumerateOptions:
         Pairs of importance draws per model. If it is at least 32 and not enough for an error of half a
         percent, up to 8,192 more follow, and further ones if coefficients of the most probable models need
         them. By default as many as take about as long as the rest of an integral: 100,000 divided by the
-        number of rows, between 32 and 256.
+        number of rows, between 32 and 256, or 512 with unknown `df` of Student-t errors.
     """
 
     integration: str = "importance"
@@ -76,10 +76,13 @@ class EnumerateOptions:
         """Whether Laplace values are corrected by importance sampling."""
         return self.integration == "importance"
 
-    def pairs_for(self, rows: int) -> int:
-        """Return the pairs of draws per model of that many rows."""
-        usual = WORK // rows // 2 * 2
-        return min(max(usual, FEWEST_PAIRS), MOST_PAIRS) if self.pairs is None else self.pairs
+    def pairs_for(self, regression: Regression) -> int:
+        """Return the pairs of draws per model."""
+        if self.pairs is not None:
+            return self.pairs
+        # Posteriors of two parameters of the likelihood can have two modes, which 256 pairs can miss.
+        most = MOST_PAIRS * max(len(regression.family.expanded), 1)
+        return min(max(WORK // regression.y.size // 2 * 2, FEWEST_PAIRS), most)
 
 
 @dataclass(frozen=True)
@@ -193,7 +196,7 @@ class Enumeration(Sampler):
         count = len(gamma)
         entropy = settings.entropy()
 
-        pairs = options.pairs_for(regression.y.size)
+        pairs = options.pairs_for(regression)
         wanted = Wanted(regression, gamma, entropy, pairs, options.exact)
         found, spent = run_parts(wanted.over(Values), settings, "Laplace")
         values, status = (np.concatenate(parts) for parts in zip(*found, strict=True))

@@ -15,6 +15,7 @@ class SliceJump(ReversibleJump):
         gamma: ByteArray,
         b: FloatArray,
         *,
+        parameters: int = 1,
         mixture: tuple[float, float, float] | None = None,
         **rest: Any,
     ) -> None: ...
@@ -47,6 +48,7 @@ class ScaleJump(SliceJump):
         gamma: ByteArray,
         b: FloatArray,
         *,
-        errors: tuple[float, float, float],
+        errors: tuple[float, float],
+        tails: bool,
         **rest: Any,
     ) -> None: ...

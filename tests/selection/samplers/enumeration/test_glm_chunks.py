@@ -164,9 +164,10 @@ def test_derivatives_include_an_unknown_size(table, case):
     points = np.append(b, t)[None]
     found, values = regression.derivatives(points), regression.log_likelihoods(points)
     eta = memory.offset + b @ memory.columns
-    value, residual, weight, slope, curve, cross = memory.family.joint(memory.y, memory.row_weights, eta, t)
+    found_there = memory.family.joint(memory.y, memory.row_weights, eta, np.array([t]))
+    value, residual, weight, slope, curve, cross = found_there
     x = memory.columns
-    whole = np.block([[(x * weight) @ x.T, (x @ cross)[:, None]], [(x @ cross)[None], np.array([[curve]])]])
+    whole = np.block([[(x * weight) @ x.T, x @ cross.T], [cross @ x.T, curve]])
     # Sums of 1,500 rows in another order.
     np.testing.assert_allclose(found.value, value, rtol=1e-11)
     np.testing.assert_allclose(values, value, rtol=1e-11)

@@ -1,0 +1,1 @@
+cdef double log_at_zero(double df) noexcept nogil

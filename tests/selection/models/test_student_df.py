@@ -1,0 +1,364 @@
+"""Student-t errors with unknown degrees of freedom, against quadrature, known ones and enumeration."""
+
+from itertools import product
+
+import numpy as np
+import pandas as pd
+import pytest
+from scipy import optimize, stats
+from scipy.special import logsumexp
+from turns import by_turns
+
+import pyrjsel as rj
+from pyrjsel.__main__ import main
+from pyrjsel.selection.comparable import same_data
+from pyrjsel.selection.samplers.reversible_jump.rjmcmc import make_chain
+
+N = 40
+FORMULA = "y ~ a + b + C(level)"
+PRIOR = stats.gamma(2, scale=10)
+
+
+def with_errors(df, seed=3):
+    """Rows with an effect, two related columns, a factor and an offset; normal errors if `df` is None."""
+    rng = np.random.default_rng(seed)
+    x = rng.standard_normal((N, 2))
+    frame = pd.DataFrame({"a": 2 + x[:, 0], "b": 3 * (x[:, 0] + x[:, 1])})
+    frame["level"] = rng.choice(["p", "q", "r"], N)
+    frame["shift"] = rng.normal(0, 0.5, N)
+    mean = 5 + 0.6 * frame["a"] + 0.9 * (frame["level"] == "q") + frame["shift"]
+    errors = rng.standard_normal(N) if df is None else rng.standard_t(df, N)
+    return frame.assign(y=mean + 1.5 * errors)
+
+
+TABLES = {"heavy": with_errors(3), "normal": with_errors(None), "Cauchy": with_errors(1)}
+
+
+def model_of(table, formula=FORMULA, **options):
+    options = {"df": "estimate", "offset": "shift", **options}
+    return rj.linear(formula, TABLES[table], errors="student", **options)
+
+
+@pytest.fixture(scope="module")
+def walked():
+    return model_of("heavy").fit(sampler="rjmcmc", draws=2000, burn_in=300, chains=2, rng=2)
+
+
+@pytest.fixture(scope="module")
+def enumerated():
+    return model_of("heavy").fit(rng=1, pairs=1024)
+
+
+def log_prior(u):
+    """Log density of log(df - 1/2) for the gamma distribution above 1/2."""
+    return PRIOR.logpdf(0.5 + np.exp(u)) - PRIOR.logsf(0.5) + u
+
+
+def log_joint(v, x, y):
+    """Log density of points (m, d + 3), of intercept, coefficients and the two others, and the response."""
+    b, t, u, d = v[:, 1:-2], v[:, -2], v[:, -1], x.shape[1]
+    scale, df = np.exp(t)[:, None], 0.5 + np.exp(u)[:, None]
+    value = stats.t.logpdf(y, df, v[:, :1] + b @ x.T, scale).sum(axis=1) + np.log(2.0) + log_prior(u)
+    precision = (x - x.mean(axis=0)).T @ (x - x.mean(axis=0)) / len(y)
+    form = np.sum((b @ precision) * b, axis=1) * np.exp(-2.0 * t)
+    log_det = np.linalg.slogdet(precision)[1] if d else 0.0
+    return value + 0.5 * (log_det - form) - d * (0.5 * np.log(2 * np.pi) + t)
+
+
+def by_quadrature(x, y):
+    """Log marginal likelihood, and mean and deviation of the two last coordinates, by a sum over a grid.
+
+    Of log(df - 1/2) for itself, with a rotated grid for the others given it.
+    """
+    d = x.shape[1] + 2
+    start = np.concatenate([[np.median(y)], np.zeros(x.shape[1]), [np.log(y.std())]])
+    steps = np.array(list(product(np.arange(-8, 9), repeat=d)))
+    values, means, squares = [], [], []
+    u = np.arange(-9.0, 5.6, 0.5)
+    for each in u:
+
+        def at(v, each=each):
+            return log_joint(np.column_stack([v, np.full(len(v), each)]), x, y)
+
+        best = optimize.minimize(lambda v: -at(v[None])[0], start, method="BFGS")
+        start, root = best.x, np.linalg.cholesky(best.hess_inv)
+        points = best.x + 0.9 * steps @ root.T
+        heights = at(points)
+        total = logsumexp(heights)
+        values.append(total + d * np.log(0.9) + np.log(np.diag(root)).sum() + np.log(0.5))
+        share = np.exp(heights - total)
+        means.append(share @ points[:, -1])
+        squares.append(share @ points[:, -1] ** 2)
+    share = np.exp(values - logsumexp(values))
+    mean = share @ np.column_stack([means, u])
+    return logsumexp(values), mean, np.sqrt(share @ np.column_stack([squares, u**2]) - mean**2)
+
+
+@pytest.mark.parametrize(
+    ("table", "terms"),
+    [
+        ("heavy", ["a"]),
+        ("Cauchy", []),
+        pytest.param("normal", ["a"], marks=pytest.mark.statistical),
+        pytest.param("Cauchy", ["b"], marks=pytest.mark.statistical),
+    ],
+)
+def test_integrals_agree_with_quadrature(table, terms):
+    """Marginal likelihoods, and the posteriors of log sigma and log(df - 1/2)."""
+    fit = model_of(table, "y ~ a + b").fit(rng=3)
+    gamma = np.array([name in terms for name in ("a", "b")], dtype=np.uint8)
+    found = fit._marginal.integrate(gamma, pairs=2**16)
+    frame = TABLES[table]
+    want, mean, sd = by_quadrature(frame[terms].to_numpy(), (frame["y"] - frame["shift"]).to_numpy())
+    # Six standard errors: 8e-9 in four cases. The quadrature has an error below 1e-4, with the tail below -9.
+    assert found.variance < 2e-6
+    assert abs(found.log_marginal - want) < 6 * np.sqrt(found.variance) + 1e-4
+    drawn = fit._marginal.sample(gamma, 4000, np.random.default_rng(4))[1]
+    both = np.column_stack([np.log(drawn["sigma"]), np.log(drawn["df"] - 0.5)])
+    # 4,000 draws, of which systematic resampling leaves most of the effective number.
+    assert np.all(np.abs(both.mean(axis=0) - mean) < 6 * sd / np.sqrt(2000))
+    np.testing.assert_allclose(both.std(axis=0), sd, rtol=0.12)
+
+
+@pytest.mark.parametrize(
+    ("table", "prior"),
+    [
+        ("heavy", rj.GPrior("n")),
+        pytest.param("normal", rj.Normal(0.6, mean=0.2), marks=pytest.mark.statistical),
+        pytest.param("Cauchy", rj.HyperGN(3), marks=pytest.mark.statistical),
+    ],
+)
+def test_integrals_are_averages_of_those_given_df(table, prior):
+    """Marginal likelihoods of all models, and probabilities of the terms."""
+    formula, options = "y ~ a + C(level)", {"coef_prior": prior}
+    exact = model_of(table, formula, **options).fit(rng=1, pairs=4096)
+    u = np.arange(-8.0, 5.6, 0.5)
+    fits = [model_of(table, formula, df=0.5 + np.exp(each), **options).fit(rng=2, pairs=512) for each in u]
+    rows = [fit.models.set_index("terms")["log_marginal"] for fit in (exact, *fits)]
+    given = np.array([row.loc[rows[0].index] for row in rows[1:]])
+    want = logsumexp(given + log_prior(u)[:, None] + np.log(0.5), axis=0)
+    # Errors of 4,096 pairs are below 6e-3, those of 512 smaller after averaging: six of both.
+    np.testing.assert_allclose(rows[0].to_numpy(), want, rtol=0, atol=0.04)
+
+
+@pytest.mark.parametrize(
+    ("table", "sampler"), by_turns(["heavy", "normal", "Cauchy"], ["rjmcmc", "population", "collapsed"])
+)
+def test_chains_agree_with_enumeration(table, sampler):
+    """Inclusion, and moments of log df; under a mixture of g-priors too."""
+    model = model_of(table, coef_prior=rj.HyperG(3) if sampler == "population" else None)
+    exact = model.fit(rng=1, pairs=4096)
+    draws = {"rjmcmc": 6000, "population": 3000, "collapsed": 1000}[sampler]
+    found = model.fit(sampler=sampler, draws=draws, chains=2, rng=3)
+    error = np.hypot(found.posterior.inclusion_mcse, exact.posterior.inclusion_mcse)
+    # |z| < 5.5 in 3 comparisons of 9 cases: 1e-6.
+    assert np.abs((found.posterior.inclusion - exact.posterior.inclusion) / error).max() < 5.5
+    one, other = (np.log(fit._averaged[1]["df"]) for fit in (found, exact))
+    # Of the draws 400 or more count, and of 4,000 weighted ones most.
+    assert abs(one.mean() - other.mean()) < 5.5 * other.std() / np.sqrt(350)
+    assert one.std() == pytest.approx(other.std(), rel=5.5 / np.sqrt(2 * 350))
+
+
+@pytest.mark.statistical
+@pytest.mark.parametrize("table", TABLES)
+def test_long_chains_agree_with_enumeration(table):
+    for prior in (rj.GPrior("n"), rj.ZellnerSiow()):
+        model = model_of(table, coef_prior=prior)
+        exact = model.fit(rng=1, pairs=8192)
+        for sampler, draws in (("rjmcmc", 60_000), ("population", 15_000)):
+            found = model.fit(sampler=sampler, draws=draws, rng=2)
+            error = np.hypot(found.posterior.inclusion_mcse, exact.posterior.inclusion_mcse)
+            away = found.posterior.inclusion - exact.posterior.inclusion
+            # |z| < 6 in 3 comparisons of 12 cases: 7e-8.
+            assert np.abs(away / error).max() < 6
+            assert np.abs(away).max() < 6 * 3e-3
+            for name in ("mean", "sd"):
+                near = found.coefficients[name] - exact.coefficients[name]
+                assert np.abs(near / exact.coefficients["sd"]).max() < 0.05
+            near = (found.nuisance["mean"] - exact.nuisance["mean"]) / exact.nuisance["sd"]
+            assert near.abs().max() < 6 * np.sqrt(1 / 2000 + 1 / 3000)
+
+
+@pytest.mark.parametrize("power", [1.0, 0.4])
+def test_sigma_and_df_given_the_rest(power):
+    """3,000 draws, each after eight updates, against sums over a grid: four tests at 1e-7 each.
+
+    The power is that of likelihood and prior of coefficients in units of sigma; df have their prior.
+    """
+    model, frame = model_of("heavy"), TABLES["heavy"]
+    regression, gamma = model.regression, np.array([1, 0, 1], dtype=np.uint8)
+    b = np.zeros(regression.n_columns)
+    b[[0, 1, 3]] = 8.0, 0.8, 0.3
+    more = {"max_columns": b.size, "raw_shift": regression.raw_shift, "n_swaps": 1}
+    loop = make_chain(regression, model.space, gamma, np.array([*b, 1.3, 4.0]), **more)
+    likelihood = loop.log_density()[0]
+    r = (frame["y"] - frame["shift"]).to_numpy() - b @ regression.columns
+    assert likelihood == pytest.approx(stats.t.logpdf(r, 4, scale=1.3).sum() + np.log(2), rel=1e-12)
+    loop.set_temperature(power)
+    rng, found = np.random.default_rng(6), []
+    for _ in range(3000):
+        for _ in range(8):
+            loop.draw(rng)
+        found.append(loop.state()[1][-2:])
+    own = regression.columns[[1, 3, 4]]
+    form = b[[1, 3, 4]] @ own @ own.T @ b[[1, 3, 4]] / N
+    t, u = np.linspace(-3, 3, 301)[:, None], np.linspace(-20, 7, 541)
+    height = sum(stats.t.logpdf(each, 0.5 + np.exp(u), scale=np.exp(t)) for each in r)
+    height = power * (height - 0.5 * form * np.exp(-2 * t) - 3 * t) + log_prior(u)
+    density = np.exp(height - height.max())
+    drawn = np.log(np.array(found) - [0, 0.5])
+    for k, at in enumerate((t[:, 0], u)):
+        law = np.cumsum(density.sum(axis=1 - k)) / density.sum()
+        assert stats.kstest(drawn[:, k], lambda v, at=at, law=law: np.interp(v, at, law)).pvalue > 1e-7
+    np.testing.assert_array_equal(loop.state()[1][:-2], b)
+    lowest = np.array([*b, 1.3, 0.5])
+    with pytest.raises(ValueError, match=r"df must be above 0\.5"):
+        make_chain(regression, model.space, gamma, lowest, **more)
+
+
+def test_normal_errors_have_many_degrees_of_freedom(enumerated):
+    """Their posterior is nearly the prior, and inclusion nearly that with normal errors."""
+    fit = model_of("normal").fit(rng=1, pairs=1024)
+    assert 10 < fit.nuisance.loc["df", "mean"] < 25
+    assert fit.nuisance.loc["df", "ci_upper"] > 40
+    normal = rj.linear(FORMULA, TABLES["normal"], offset="shift").fit()
+    np.testing.assert_allclose(fit.posterior.inclusion, normal.posterior.inclusion, atol=0.1)
+    assert enumerated.nuisance.loc["df", "mean"] < 10
+    assert model_of("Cauchy").fit(rng=1, pairs=1024).nuisance.loc["df", "mean"] < 2
+
+
+def test_predictions(enumerated):
+    """Intervals of new responses are quantiles of the mixture of t distributions."""
+    frame = TABLES["heavy"]
+    found = enumerated.get_prediction(frame).summary_frame()
+    coefficients, values = enumerated._averaged
+    x = np.column_stack([np.ones(N), enumerated.model.data.X])
+    ends = found[["obs_ci_lower", "obs_ci_upper"]].to_numpy()
+    for row in (0, 7):
+        eta = x[row] @ coefficients.T + frame["shift"][row]
+        below = [stats.t.cdf(end, values["df"], eta, values["sigma"]).mean() for end in ends[row]]
+        # Quantiles are exact to 1e-9 of sigma; the prediction may thin 4,000 draws.
+        np.testing.assert_allclose(below, [0.025, 0.975], atol=0.003)
+    assert np.all(enumerated.check(rng=2)["p_value"] > 1e-3)
+
+
+def test_draws_have_both(walked, enumerated):
+    assert list(walked.nuisance.index) == ["sigma", "df"]
+    assert walked.draws.nuisance["df"].min() > 0.5
+    text = str(walked.summary())
+    for name in ("sigma", "df"):
+        mean, low, high = walked.nuisance.loc[name, ["mean", "ci_lower", "ci_upper"]]
+        assert f"{mean:.4g} ({low:.4g}, {high:.4g})" in text
+    for fact in ("Student t, unknown df", "Gamma(2, rate 0.1) above 0.5"):
+        assert fact in text
+    single = enumerated.single_model(["a"])
+    assert 0 < single.rsquared < 1
+    assert "R-squared" in str(single.summary())
+
+
+def test_held_out_scores_prefer_it_to_normal_errors():
+    rng = np.random.default_rng(8)
+    frame = pd.DataFrame({"a": rng.standard_normal(80)})
+    frame["y"] = frame["a"] + rng.standard_t(1.5, 80)
+    scores = [
+        rj.linear("y ~ a", frame, errors=errors, df=df).cross_validate(4, rng=1).scores["log_score"]
+        for errors, df in (("student", "estimate"), ("normal", None))
+    ]
+    assert np.all(scores[0] > scores[1] + 0.1)
+
+
+def test_saved_results(enumerated, walked, tmp_path):
+    frame = TABLES["heavy"]
+    for fit in (enumerated, walked):
+        fit.save(tmp_path / "fit.zip")
+        for loaded in (rj.load(tmp_path / "fit.zip"), rj.load(tmp_path / "fit.zip", data=frame)):
+            pd.testing.assert_frame_equal(loaded.nuisance, fit.nuisance)
+            rows = frame.head(2)
+            pd.testing.assert_frame_equal(
+                loaded.get_prediction(rows).summary_frame(), fit.get_prediction(rows).summary_frame()
+            )
+            assert loaded.model._family == fit.model._family
+            assert str(loaded.summary()) == str(fit.summary())
+    longer = rj.load(tmp_path / "fit.zip", data=frame).extend(300)
+    whole = model_of("heavy").fit(sampler="rjmcmc", draws=2300, burn_in=300, chains=2, rng=2)
+    for name in ("sigma", "df"):
+        np.testing.assert_array_equal(longer.draws.nuisance[name], whole.draws.nuisance[name])
+
+
+def test_sensitivity_and_comparison():
+    model = model_of("heavy")
+    priors = {"n": rj.GPrior("n"), "100": rj.GPrior(100.0)}
+    assert model.sensitivity(coef_priors=priors, rng=1).inclusion.notna().all(axis=None)
+    assert same_data(model, model_of("heavy", df=4)) == "another family"
+    assert same_data(model, model_of("heavy")) is None
+
+
+def test_deviances_are_those_of_the_largest_likelihood():
+    """Over df above 1/2: with normal errors, that of the normal model, which has no limit of df."""
+    fit = model_of("normal").fit(rng=1)
+    row = fit.models.set_index("terms")["deviance"]
+    frame = TABLES["normal"]
+    y = (frame["y"] - frame["shift"]).to_numpy()
+    x = np.column_stack([np.ones(N), frame["a"]])
+
+    def loss(v, df):
+        return -2 * stats.t.logpdf(y, df, x @ v[:-1], np.exp(v[-1])).sum()
+
+    start = np.append(np.linalg.lstsq(x, y, rcond=None)[0], 0.0)
+    want = min(
+        optimize.minimize(loss, start, args=(df,), tol=1e-10).fun for df in (3.0, 5.0, 8.0, 12.0, 1e3, 1e6)
+    )
+    assert row[("a",)] < want + 1e-6
+    assert row[("a",)] > want - 0.1
+
+
+BAD = {
+    "a word": ({"df": "guess"}, rj.ParameterError, r"'df' .*'estimate'.*'guess'"),
+    "normal errors": (
+        {"errors": "normal", "df": "estimate"},
+        rj.ParameterError,
+        "'df' .*None if errors='nor",
+    ),
+    "a local g": ({"coef_prior": rj.EmpiricalBayes()}, rj.NotAvailableError, r"support GPrior, mixtures"),
+}
+
+
+@pytest.mark.parametrize("case", BAD)
+def test_bad_parameters_are_errors(case):
+    options, error, message = BAD[case]
+    with pytest.raises(error, match=message):
+        rj.linear(FORMULA, TABLES["heavy"], **{"errors": "student", "df": "estimate", **options})
+
+
+def test_ties_that_leave_sigma_without_a_posterior_are_errors():
+    """With s of n equal responses it exists for all df above 1/2 if s - 1 < (n - s) / 2."""
+    frame = TABLES["heavy"]
+    for ties, error in ((14, True), (13, False)):
+        tied = frame.assign(y=frame["y"].where(frame.index >= ties, 1.0))
+        if error:
+            with pytest.raises(rj.DataError, match=r"fewer equal values: with 14 of 40 and df=0\.5"):
+                rj.linear("y ~ a", tied, errors="student", df="estimate")
+        else:
+            assert rj.linear("y ~ a", tied, errors="student", df="estimate").count_models() == 2
+
+
+def test_the_command_line_knows_it(tmp_path, capsys):
+    TABLES["heavy"].to_csv(tmp_path / "rows.csv", index=False)
+    words = ["y ~ a + b", str(tmp_path / "rows.csv"), "--seed", "1", "--errors", "student"]
+    assert main([*words, "--df", "estimate"]) in (0, None)
+    assert "Student t, unknown df" in capsys.readouterr().out
+    assert main([*words, "--df", "many"]) not in (0, None)
+    assert "'estimate'" in capsys.readouterr().err
+
+
+@pytest.mark.statistical
+def test_many_terms():
+    rng = np.random.default_rng(5)
+    x = pd.DataFrame(rng.standard_normal((80, 25)), columns=[f"x{k}" for k in range(25)])
+    y = 2 * x["x0"].to_numpy() + rng.standard_t(2, 80)
+    results = rj.LinearSelection(y, x, errors="student", df="estimate").fit(
+        draws=1500, burn_in=100, chains=2, rng=1
+    )
+    assert results.posterior.sampler in ("collapsed", "rjmcmc")
+    assert results.inclusion["posterior"].idxmax() == "x0"
+    assert results.nuisance.loc["df", "mean"] < 8
