@@ -44,6 +44,9 @@ SEARCH_STEPS, SEARCH_TIME = 8, 2.0
 MOST_LOG_WEIGHT = 300.0
 # Proportion of its visits by one chain that a model may have more of by all of them.
 OFTENER = 1.25
+# Limit of rows times squared columns of models that are evaluated beyond those visited: some tenths of a
+# second.
+PROBED = 1e8
 # Number of the last models of burn-in used for learning.
 LEARNT = 2**16
 
@@ -362,6 +365,35 @@ class CorrectedChain(CollapsedChain):
         self.walk.set_state(before)
         return replace(learnt, correction=correction)
 
+    def reaching(self, learnt: Surrogate) -> Surrogate:
+        """Return a surrogate with corrections for larger models than were visited, under mixtures of g.
+
+        They come from models that hold the present one and more and more terms at random. Large models can be
+        probable with a small g, which the surrogate with one for all hides from chains.
+        """
+        space, before = self.job.space, self.walk.gamma()
+        if self.job.regression.prior.mixture is None or learnt.of_size is None:
+            return learnt
+        widest, model, nested = int(np.sqrt(PROBED / self.job.regression.y.size)), before[0].copy(), {}
+        for j in self.rng.permutation(np.flatnonzero(space.free > model)):
+            model[j] = 1
+            if not space.feasible(model):
+                model[j] = 0
+            elif model.sum() <= widest:
+                nested[int(model @ space.free)] = model.copy()
+        here = self.error(before) - learnt.corrected(before[0], space)
+        visited = int(np.max(np.array(self.gammas) @ space.free))
+        sizes, values, step = [visited], [float(learnt.of_size[visited])], 1
+        for size, larger in nested.items():
+            if size >= sizes[-1] + step or size == max(nested) > visited:
+                value = self.error(np.vstack([larger, before[1:]])) - here - float(larger @ learnt.correction)
+                if np.isfinite(value):
+                    sizes, values, step = [*sizes, size], [*values, value], 2 * step
+        self.walk.set_state(before)
+        beyond = np.arange(visited, learnt.of_size.size)
+        of_size = np.append(learnt.of_size[:visited], np.interp(beyond, sizes, values))
+        return replace(learnt, of_size=of_size)
+
     def error(self, gamma: ByteArray) -> float:
         """Return log pi / pi~ of a model (J,), first of `gamma` (K, J), without the learned corrections.
 
@@ -398,7 +430,7 @@ class CorrectedChain(CollapsedChain):
             self.log_ratios.clear()
         elif self.log_ratios and (self.done == burn_in or self.learning_is_due()):
             learnt = learn_corrections(np.array(self.gammas), np.array(self.log_ratios), self.job.space)
-            self.replace_surrogate(self.without(Surrogate(self.surrogate.at, *learnt)))
+            self.replace_surrogate(self.reaching(self.without(Surrogate(self.surrogate.at, *learnt))))
         if self.done == burn_in:
             self.gammas.clear()
             self.log_ratios.clear()
