@@ -399,10 +399,16 @@ class CorrectedChain(CollapsedChain):
 
         By Laplace's approximation; -inf without a mode.
         """
-        self.marginal.mode(gamma[0])
-        if self.marginal.finder.status != 0:
+        try:
+            self.marginal.mode(gamma[0])
+            if self.marginal.finder.status != 0:
+                return -np.inf
+            self.walk.set_state(gamma)
+        except (
+            DataError,
+            SingularModelError,
+        ):  # of a perfect fit, and where the rank rules differ by rounding
             return -np.inf
-        self.walk.set_state(gamma)
         mass = self.marginal.finder.log_marginal + float(self.job.space.log_prior(gamma[0]))
         return mass - float(self.walk.log_mass()[0]) + self.surrogate.corrected(gamma[0], self.job.space)
 

@@ -75,9 +75,9 @@ def test_corrections_by_term_and_by_size():
 def test_large_models_of_small_g_are_found(name):
     """Hardly any effect: the large models, with a small g, have a hundredth of the posterior.
 
-    Chains whose surrogate had one g for all sizes, and learned from models of few terms, gave the full model a
-    tenth of its probability, with 0.02 to 0.08 less inclusion of each term and an MCSE of 0.004 to 0.007. Eight
-    differences at 5 times errors that are estimated to a tenth: 1e-5.
+    Chains whose surrogate had one g for all sizes, and learned from models of few terms, gave the full model
+    a tenth of its probability, with 0.02 to 0.08 less inclusion of each term and an MCSE of 0.004 to 0.007.
+    Eight differences at 5 times errors that are estimated to a tenth: 1e-5.
     """
     rng = np.random.default_rng(120)
     x = rng.normal(size=(120, 8))
