@@ -331,7 +331,7 @@ class KernelRegression:
             Number of particles.
         rejuvenate : int, default 8
             Reversible-jump moves of each particle after each row, up to eight times as many if few particles
-            are effective; 0 for none. From 1,024 rows on, a random group of the particles moves after a row,
+            are effective; 0 for none. From 1,024 rows on, a random part of the particles moves after a row,
             the smaller, the more rows there are; all do after resampling.
         move_fraction : float, optional
             Largest proportion of births, and of deaths, among earlier rows when a row arrives; 0.25 if

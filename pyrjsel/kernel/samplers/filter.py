@@ -20,7 +20,7 @@ from pyrjsel.storage import Content, Plain
 POOL = 8
 # Most sweeps of moves after a row: there are the more, the more alike particles are after resampling.
 SWEEPS = 8
-# Rows for each group of particles, of which one moves at a row.
+# Rows for each part of the particles, of which one moves at a row.
 GROUPED = 512
 # Mean square of standardised residuals from which on all particles are asked: three standard deviations.
 SURPRISE = 9.0
@@ -86,13 +86,12 @@ class FilterRunner:
         moves = int(settings.rejuvenate)
         row = columns.t
         columns.see_row()
+        part = self._part()
+        self._shuffle(part)
         increment = np.empty(len(self.log_weights))
         self.loop.propose(rng, row + 1, self.particles.k, self.particles.centres, increment)
-        groups = self._groups()
-        bounds = self._bounds(groups)
-        pool = self._pool(moves)
-        self._ensure(np.append(pool, np.int32(row)), bounds)
-        self._weigh(increment, bounds, 1.0 / groups)
+        self._ensure(np.array([row], dtype=np.int32), part)
+        self._weigh(increment, part)
         weights = self._normalise(increment, row)
         path["mean_k"][row] = weights @ self.particles.k
         path["ess"][row] = 1.0 / np.sum(weights**2)
@@ -104,45 +103,42 @@ class FilterRunner:
             self.particles = self.particles.take(chosen)
             self.log_weights = np.full(len(weights), -np.log(len(weights)))
             sweeps = min(SWEEPS, int(np.ceil(settings.ess_threshold / share)))
-            bounds = (0, len(weights))
-            pool = self._pool(moves)
-            self._ensure(pool, bounds)
+            part = len(weights)
+        # Drawn anew: of the particles that were asked, too many have the newest row.
+        self._shuffle(part)
         counts = path["moves_tried"][row], path["moves_accepted"][row]
-        for sweep in range(sweeps):
-            if sweep:
-                pool = self._pool(moves)
-                self._ensure(pool, bounds)
-            for part, inside in self._pieces(bounds):
-                refresh(self.loop, columns, part, moves if inside else 0, pool, rng, counts)
+        for _ in range(sweeps):
+            pool = self._pool(moves)
+            self._ensure(pool, part)
+            for piece, inside in self._pieces(part):
+                refresh(self.loop, columns, piece, moves if inside else 0, pool, rng, counts)
         if columns.t > KEPT:
             columns.retain(self.particles.held())
 
-    def _groups(self) -> int:
-        """Return the number of groups of particles; one of them may take the newest row in, and moves.
+    def _part(self) -> int:
+        """Return the number of particles that may take the newest row in, and of those that move.
 
         The columns of a row cost O(t m), with the m columns of the particles that move. The weight of what
-        one more row tells is 1 / t: with t / GROUPED groups there are as many moves between t and 2 t rows
-        for any t, and m falls as t grows. All particles are asked where the response is far from what they
-        predict, as may be at the first row of its kind: what a few find there is too little to resample.
+        one more row tells is 1 / t: with one in t / GROUPED particles there are as many moves between t and
+        2 t rows for any t, and m falls as t grows. All particles are asked where the response is far from
+        what they predict, as may be at the first row of its kind: what a few find there is too little to
+        resample.
         """
-        t, settings = self.columns.t, self.settings
-        groups = min(t // GROUPED, int(settings.particles))
+        t, n = self.columns.t, len(self.log_weights)
         # Blind moves need the columns of all particles at each row.
-        if groups <= 1 or settings.blind_fraction > 0.0 or self._surprise() > SURPRISE:
-            return 1
-        return groups
+        if t < 2 * GROUPED or self.settings.blind_fraction > 0.0 or self._surprise() > SURPRISE:
+            return n
+        return max(n // (t // GROUPED), 1)
 
-    def _bounds(self, groups: int) -> tuple[int, int]:
-        """Return the first particle of a group drawn at random, and the first one after it."""
-        n = len(self.log_weights)
-        chosen = int(self.rng.integers(groups)) if groups > 1 else 0
-        return n * chosen // groups, n * (chosen + 1) // groups
+    def _shuffle(self, part: int) -> None:
+        """Put the particles in random order, of which the first are the `part` that is asked or moves."""
+        if part < len(self.log_weights):
+            order = self.rng.permutation(len(self.log_weights))
+            self.particles, self.log_weights = self.particles.take(order), self.log_weights[order]
 
-    def _pieces(self, bounds: tuple[int, int]) -> list[tuple[Particles, bool]]:
-        """Return the particles in order, with whether they are within bounds."""
-        low, high = bounds
-        cuts = (slice(0, low), False), (slice(low, high), True), (slice(high, None), False)
-        return [(self.particles.take(cut), inside) for cut, inside in cuts]
+    def _pieces(self, part: int) -> list[tuple[Particles, bool]]:
+        """Return the first `part` particles and the others, with whether they are the first."""
+        return [(self.particles.take(slice(part)), True), (self.particles.take(slice(part, None)), False)]
 
     def _surprise(self) -> float:
         """Return the mean over particles of the square of the newest response's standardised residual.
@@ -157,12 +153,12 @@ class FilterRunner:
         fitted += np.sum(particles.mean[:, first:] * values[columns.slot[particles.centres]], axis=1)
         return float(np.exp(self.log_weights) @ ((columns.y[row] - fitted) ** 2 / particles.sigma2))
 
-    def _ensure(self, rows: NDArray[np.int32], bounds: tuple[int, int]) -> None:
-        """Have the columns of `rows`, and their products with those of the particles within bounds."""
+    def _ensure(self, rows: NDArray[np.int32], part: int) -> None:
+        """Have the columns of `rows`, and their products with those of the first `part` particles."""
         if self.settings.blind_fraction > 0.0 or self.columns.t < 2 * GROUPED:
             self.columns.ensure(np.concatenate([self.particles.held(), rows]))
         else:
-            self.columns.ensure(rows, self.particles.take(slice(*bounds)).held())
+            self.columns.ensure(rows, self.particles.take(slice(part)).held())
 
     def _pool(self, moves: int) -> NDArray[np.int32]:
         """Return the rows that rejuvenation proposes, drawn anew: they know nothing of the particles."""
@@ -170,18 +166,19 @@ class FilterRunner:
         size = moves * len(self.log_weights) if t <= KEPT else max(moves, POOL) if moves else 0
         return self.rng.integers(t, size=size, dtype=np.int32)
 
-    def _weigh(self, increment: FloatArray, bounds: tuple[int, int], chance: float) -> None:
-        """Add what the row says of each particle; one within `bounds` may take it as a centre."""
+    def _weigh(self, increment: FloatArray, part: int) -> None:
+        """Add what the row says of each particle, of which the first `part` may take it as a centre."""
         columns, literal = self.columns, self.settings.importance == "paper"
         self.loop.see(columns.slot[: columns.t], columns.gram, columns.moments, columns.yy)
         increment -= self.particles.log_marginal
-        for piece, inside in self._pieces(bounds):
-            for part in piece.chunks():
-                given = part.k, part.centres, part.sigma2, part.delta2
+        chance = part / len(increment)
+        for piece, inside in self._pieces(part):
+            for some in piece.chunks():
+                given = some.k, some.centres, some.sigma2, some.delta2
                 if literal:
-                    self.loop.log_marginals(*given, part.log_marginal)
+                    self.loop.log_marginals(*given, some.log_marginal)
                 else:
-                    self.loop.weigh(self.rng, chance if inside else 0.0, *given, part.log_marginal)
+                    self.loop.weigh(self.rng, chance if inside else 0.0, *given, some.log_marginal)
         increment += self.particles.log_marginal
 
     def _normalise(self, increment: FloatArray, row: int) -> FloatArray:
