@@ -23,6 +23,8 @@ MOST_NEWTON, MOST_HALVINGS = 400, 40
 DECREMENT, ML_GAIN = 1e-10, 1e-9
 # Longest step of t: the log-likelihood flattens out far from the mode, where it is not concave in t.
 LONGEST = 1.0
+# A scale below e^-VANISHED times the typical one goes to 0: rows tied within levels, say, fit perfectly.
+VANISHED = 30.0
 # Near saddle points: the gain of steps, and the smallest relative eigenvalue.
 LITTLE, LEAST = 0.1, 1e-3
 # Directions whose linear predictors are computed at a time.
@@ -88,7 +90,8 @@ class JointFinder:
             self._start(self.given.columns, self.given.at)
         if self.family.is_unbounded(self.regression.y.size, self.columns.size):
             return np.inf, 0.0, 0.0
-        self._newton(False)
+        if self._newton(False) != CONVERGED and self.at[self.columns.size] < self.typical - VANISHED:
+            return np.inf, 0.0, 0.0
         whole = self.regression
         eta = self.family.rows(whole.y, whole.weights, whole.offset)[2]
         eta = eta + self.at[: self.columns.size] @ self.x
@@ -186,7 +189,7 @@ class JointFinder:
         d = self.columns.size
         b, t = v[:d], v[d:]
         eta = self.regression.offset + b @ self.x
-        with np.errstate(over="ignore", invalid="ignore"):
+        with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
             value, residual, weight, slope, curve, cross = self.family.joint(
                 self.regression.y, self.weights, eta, t
             )
@@ -246,6 +249,8 @@ class JointFinder:
                 v = start + step
                 continue
             self.at, self.log_posterior = v, value
+            if not np.isfinite(hessian).all():
+                return NOT_CONVERGED
             if not use_prior and value - previous < ML_GAIN:
                 return CONVERGED
             concave, self.factor = self._factor(v, hessian, gradient)

@@ -342,6 +342,24 @@ def test_ties_that_leave_sigma_without_a_posterior_are_errors():
             assert rj.linear("y ~ a", tied, errors="student", df="estimate").count_models() == 2
 
 
+@pytest.mark.parametrize("df", ["estimate", 1])
+def test_ties_within_levels_are_fitted_perfectly(df):
+    """Most responses of each level are equal: the likelihood has no maximum, and the posterior has one.
+
+    Under a mixture of g-priors sigma of the models with the level has no posterior either.
+    """
+    rng = np.random.default_rng(1)
+    level = np.repeat([0.0, 1.0], 20)
+    frame = pd.DataFrame({"level": level, "y": 1.0 + level, "other": rng.standard_normal(40)})
+    frame.loc[[*range(7), *range(20, 27)], "y"] += 1.5 * rng.standard_normal(14)
+    results = rj.linear("y ~ level + other", frame, errors="student", df=df).fit(rng=1)
+    assert results.inclusion.loc["level", "posterior"] > 0.99
+    assert results.nuisance.loc["sigma", "mean"] > 0.01
+    assert results.models.set_index("terms").loc[[("level",)], "deviance"].item() == -np.inf
+    with pytest.raises(rj.DataError, match="posterior mode of 2 of 4 models was not found"):
+        rj.linear("y ~ level + other", frame, errors="student", df=df, coef_prior=rj.HyperG()).fit(rng=1)
+
+
 def test_the_command_line_knows_it(tmp_path, capsys):
     TABLES["heavy"].to_csv(tmp_path / "rows.csv", index=False)
     words = ["y ~ a + b", str(tmp_path / "rows.csv"), "--seed", "1", "--errors", "student"]

@@ -44,6 +44,8 @@ SEARCH_STEPS, SEARCH_TIME = 8, 2.0
 MOST_LOG_WEIGHT = 300.0
 # Proportion of its visits by one chain that a model may have more of by all of them.
 OFTENER = 1.25
+# Log posterior ratio from which on a model without a term does not matter: no chain would be there.
+IRRELEVANT = 12.0
 # Limit of rows times squared columns of models that are evaluated beyond those visited: some tenths of a
 # second.
 PROBED = 1e8
@@ -350,18 +352,22 @@ class CorrectedChain(CollapsedChain):
             del self.gammas[: LEARNT // 2], self.log_ratios[: LEARNT // 2]
 
     def without(self, learnt: Surrogate) -> Surrogate:
-        """Return a surrogate that is right at the present model without each term that no other lacked.
+        """Return a surrogate with enough mass at the present model without each term that no other lacked.
 
-        Relative to the present model. With too little mass there it would hide such models from chains.
+        Relative to the present model, and where that matters. With too little mass there it would hide such
+        models from chains; too much does no harm, and may be right for models with another term in its place.
         """
         space, before = self.job.space, self.walk.gamma()
-        correction, here = learnt.correction.copy(), self.error(before)
+        correction, (mass, here) = learnt.correction.copy(), self.error(before)
         for j in np.flatnonzero(np.array(self.gammas).all(axis=0) & space.free.astype(bool)):
             model = before.copy()
             model[0, j] = 0
-            if space.feasible(model[0]) and np.isfinite((there := self.error(model)) - here):
+            if not space.feasible(model[0]):
+                continue
+            left, there = self.error(model)
+            if left > mass - IRRELEVANT and np.isfinite(there - here):
                 rest = learnt.corrected(before[0], space) - learnt.corrected(model[0], space)
-                correction[j] += here - there - rest
+                correction[j] += min(here - there - rest, 0.0)
         self.walk.set_state(before)
         return replace(learnt, correction=correction)
 
@@ -381,12 +387,13 @@ class CorrectedChain(CollapsedChain):
                 model[j] = 0
             elif model.sum() <= widest:
                 nested[int(model @ space.free)] = model.copy()
-        here = self.error(before) - learnt.corrected(before[0], space)
+        here = self.error(before)[1] - learnt.corrected(before[0], space)
         visited = int(np.max(np.array(self.gammas) @ space.free))
         sizes, values, step = [visited], [float(learnt.of_size[visited])], 1
         for size, larger in nested.items():
             if size >= sizes[-1] + step or size == max(nested) > visited:
-                value = self.error(np.vstack([larger, before[1:]])) - here - float(larger @ learnt.correction)
+                there = self.error(np.vstack([larger, before[1:]]))[1]
+                value = there - here - float(larger @ learnt.correction)
                 if np.isfinite(value):
                     sizes, values, step = [*sizes, size], [*values, value], 2 * step
         self.walk.set_state(before)
@@ -394,23 +401,24 @@ class CorrectedChain(CollapsedChain):
         of_size = np.append(learnt.of_size[:visited], np.interp(beyond, sizes, values))
         return replace(learnt, of_size=of_size)
 
-    def error(self, gamma: ByteArray) -> float:
-        """Return log pi / pi~ of a model (J,), first of `gamma` (K, J), without the learned corrections.
+    def error(self, gamma: ByteArray) -> tuple[float, float]:
+        """Return log pi of a model (J,), first of `gamma` (K, J), and log pi / pi~ without what is learnt.
 
         By Laplace's approximation; -inf without a mode.
         """
         try:
             self.marginal.mode(gamma[0])
             if self.marginal.finder.status != 0:
-                return -np.inf
+                return -np.inf, -np.inf
             self.walk.set_state(gamma)
         except (
             DataError,
             SingularModelError,
         ):  # of a perfect fit, and where the rank rules differ by rounding
-            return -np.inf
+            return -np.inf, -np.inf
         mass = self.marginal.finder.log_marginal + float(self.job.space.log_prior(gamma[0]))
-        return mass - float(self.walk.log_mass()[0]) + self.surrogate.corrected(gamma[0], self.job.space)
+        error = mass - float(self.walk.log_mass()[0]) + self.surrogate.corrected(gamma[0], self.job.space)
+        return mass, error
 
     def study(self, known: Known) -> None:
         """Learn the mean coefficients of a model of burn-in."""
