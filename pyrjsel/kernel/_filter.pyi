@@ -36,7 +36,7 @@ class ParticleLoop:
     def weigh(
         self,
         rng: np.random.Generator,
-        chance: float,
+        chance: FloatArray,
         k: NDArray[np.int32],
         centres: NDArray[np.int32],
         sigma2: FloatArray,

@@ -121,15 +121,15 @@ cdef class ParticleLoop:
                 elif self.c > 0.0:
                     self.step(bits, t - 1, &k[i], &centres[i, 0])
 
-    def weigh(self, rng, double chance, int[::1] k, int[:, ::1] centres, const double[::1] sigma2,
+    def weigh(self, rng, const double[::1] chance, int[::1] k, int[:, ::1] centres, const double[::1] sigma2,
               const double[::1] delta2, double[::1] out):
         """Let each particle take the newest row as a centre, or not, in place; its column must be there.
 
         Parameters
         ----------
         rng : numpy.random.Generator
-        chance : float
-            Probability with which these particles, and not others, are asked; 0 of those that are not.
+        chance : float64 array (N,)
+            Probabilities with which particles are asked; 0 for those that are not.
         k, centres, sigma2, delta2 : arrays
             Of the particles, as in `FilterState`.
         out : float64 array (N,)
@@ -139,7 +139,7 @@ cdef class ParticleLoop:
         cdef Py_ssize_t i
         with rng.bit_generator.lock, nogil:
             for i in range(k.shape[0]):
-                out[i] = self.adapt(bits, chance, &k[i], &centres[i, 0], sigma2[i], delta2[i])
+                out[i] = self.adapt(bits, chance[i], &k[i], &centres[i, 0], sigma2[i], delta2[i])
 
     def set_priors(self, double a_y, double b_y, double a_beta, double b_beta):
         """Change the inverse gamma priors of sigma^2 and delta^2."""

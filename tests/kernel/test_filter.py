@@ -250,7 +250,13 @@ def test_particles_are_those_of_the_twin(importance, changes):
             loop.see(columns.slot[:t], columns.gram, columns.moments, columns.yy)
             chance = (1.0, 0.3, 0.0)[t % 3]
             loop.weigh(
-                rng, chance, particles.k, particles.centres, particles.sigma2, particles.delta2, factor
+                rng,
+                np.full(len(particles.k), chance),
+                particles.k,
+                particles.centres,
+                particles.sigma2,
+                particles.delta2,
+                factor,
             )
             proposed = [
                 weigh(settings, x[:t], y[:t], old, *each, twin_rng, chance)

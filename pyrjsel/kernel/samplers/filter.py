@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import gammaln
 
-from pyrjsel._typing import FloatArray
+from pyrjsel._typing import FloatArray, IntArray
 from pyrjsel.kernel.samplers.columns import KEPT, Columns
 from pyrjsel.kernel.samplers.particles import loop_of, refresh, start
 from pyrjsel.kernel.samplers.resampling import resample
@@ -20,7 +20,7 @@ from pyrjsel.storage import Content, Plain
 POOL = 8
 # Most sweeps of moves after a row: there are the more, the more alike particles are after resampling.
 SWEEPS = 8
-# Rows for each part of the particles, of which one moves at a row.
+# Rows for each group of particles, of which one moves at a row.
 GROUPED = 512
 # Mean square of standardised residuals from which on all particles are asked: three standard deviations.
 SURPRISE = 9.0
@@ -86,12 +86,12 @@ class FilterRunner:
         moves = int(settings.rejuvenate)
         row = columns.t
         columns.see_row()
-        part = self._part()
-        self._shuffle(part)
+        groups = self._groups()
         increment = np.empty(len(self.log_weights))
         self.loop.propose(rng, row + 1, self.particles.k, self.particles.centres, increment)
-        self._ensure(np.array([row], dtype=np.int32), part)
-        self._weigh(increment, part)
+        asked = self._asked(groups)
+        self._ensure(np.array([row], dtype=np.int32), asked)
+        self._weigh(increment, asked)
         weights = self._normalise(increment, row)
         path["mean_k"][row] = weights @ self.particles.k
         path["ess"][row] = 1.0 / np.sum(weights**2)
@@ -103,42 +103,51 @@ class FilterRunner:
             self.particles = self.particles.take(chosen)
             self.log_weights = np.full(len(weights), -np.log(len(weights)))
             sweeps = min(SWEEPS, int(np.ceil(settings.ess_threshold / share)))
-            part = len(weights)
-        # Drawn anew: of the particles that were asked, too many have the newest row.
-        self._shuffle(part)
+            groups = 1
+        # Not those that were asked, of which too many have the newest row. Kin, which hold few columns.
+        movers = self._movers(groups)
         counts = path["moves_tried"][row], path["moves_accepted"][row]
         for _ in range(sweeps):
             pool = self._pool(moves)
-            self._ensure(pool, part)
-            for piece, inside in self._pieces(part):
+            self._ensure(pool, movers)
+            for piece, inside in self._pieces(movers):
                 refresh(self.loop, columns, piece, moves if inside else 0, pool, rng, counts)
         if columns.t > KEPT:
             columns.retain(self.particles.held())
 
-    def _part(self) -> int:
-        """Return the number of particles that may take the newest row in, and of those that move.
+    def _groups(self) -> int:
+        """Return G: one in G particles may take the newest row in, and a G-th of the particles moves.
 
         The columns of a row cost O(t m), with the m columns of the particles that move. The weight of what
-        one more row tells is 1 / t: with one in t / GROUPED particles there are as many moves between t and
-        2 t rows for any t, and m falls as t grows. All particles are asked where the response is far from
-        what they predict, as may be at the first row of its kind: what a few find there is too little to
-        resample.
+        one more row tells is 1 / t: with G = t / GROUPED there are as many moves between t and 2 t rows for
+        any t, and m falls as t grows. All particles are asked where the response is far from what they
+        predict, as may be at the first row of its kind: what a few find there is too little to resample.
         """
-        t, n = self.columns.t, len(self.log_weights)
+        t, settings = self.columns.t, self.settings
+        groups = min(t // GROUPED, int(settings.particles))
         # Blind moves need the columns of all particles at each row.
-        if t < 2 * GROUPED or self.settings.blind_fraction > 0.0 or self._surprise() > SURPRISE:
-            return n
-        return max(n // (t // GROUPED), 1)
+        if groups <= 1 or settings.blind_fraction > 0.0 or self._surprise() > SURPRISE:
+            return 1
+        return groups
 
-    def _shuffle(self, part: int) -> None:
-        """Put the particles in random order, of which the first are the `part` that is asked or moves."""
-        if part < len(self.log_weights):
-            order = self.rng.permutation(len(self.log_weights))
-            self.particles, self.log_weights = self.particles.take(order), self.log_weights[order]
+    def _asked(self, groups: int) -> IntArray:
+        """Return particles drawn at random, one in so many; all for one group.
 
-    def _pieces(self, part: int) -> list[tuple[Particles, bool]]:
-        """Return the first `part` particles and the others, with whether they are the first."""
-        return [(self.particles.take(slice(part)), True), (self.particles.take(slice(part, None)), False)]
+        Not a group: as many as are asked together again and again would have weights in common.
+        """
+        n = len(self.log_weights)
+        return np.arange(n) if groups == 1 else self.rng.permutation(n)[: n // groups]
+
+    def _movers(self, groups: int) -> slice:
+        """Return consecutive particles, a group drawn at random."""
+        n = len(self.log_weights)
+        chosen = int(self.rng.integers(groups)) if groups > 1 else 0
+        return slice(n * chosen // groups, n * (chosen + 1) // groups)
+
+    def _pieces(self, inside: slice) -> list[tuple[Particles, bool]]:
+        """Return the particles in order, with whether they are inside."""
+        cuts = (slice(inside.start), False), (inside, True), (slice(inside.stop, None), False)
+        return [(self.particles.take(cut), moved) for cut, moved in cuts]
 
     def _surprise(self) -> float:
         """Return the mean over particles of the square of the newest response's standardised residual.
@@ -153,12 +162,12 @@ class FilterRunner:
         fitted += np.sum(particles.mean[:, first:] * values[columns.slot[particles.centres]], axis=1)
         return float(np.exp(self.log_weights) @ ((columns.y[row] - fitted) ** 2 / particles.sigma2))
 
-    def _ensure(self, rows: NDArray[np.int32], part: int) -> None:
-        """Have the columns of `rows`, and their products with those of the first `part` particles."""
+    def _ensure(self, rows: NDArray[np.int32], some: IntArray | slice) -> None:
+        """Have the columns of `rows`, and their products with those of some particles."""
         if self.settings.blind_fraction > 0.0 or self.columns.t < 2 * GROUPED:
             self.columns.ensure(np.concatenate([self.particles.held(), rows]))
         else:
-            self.columns.ensure(rows, self.particles.take(slice(part)).held())
+            self.columns.ensure(rows, self.particles.take(some).held())
 
     def _pool(self, moves: int) -> NDArray[np.int32]:
         """Return the rows that rejuvenation proposes, drawn anew: they know nothing of the particles."""
@@ -166,19 +175,20 @@ class FilterRunner:
         size = moves * len(self.log_weights) if t <= KEPT else max(moves, POOL) if moves else 0
         return self.rng.integers(t, size=size, dtype=np.int32)
 
-    def _weigh(self, increment: FloatArray, part: int) -> None:
-        """Add what the row says of each particle, of which the first `part` may take it as a centre."""
+    def _weigh(self, increment: FloatArray, asked: IntArray) -> None:
+        """Add what the row says of each particle; those that are asked may take it as a centre."""
         columns, literal = self.columns, self.settings.importance == "paper"
         self.loop.see(columns.slot[: columns.t], columns.gram, columns.moments, columns.yy)
         increment -= self.particles.log_marginal
-        chance = part / len(increment)
-        for piece, inside in self._pieces(part):
-            for some in piece.chunks():
-                given = some.k, some.centres, some.sigma2, some.delta2
-                if literal:
-                    self.loop.log_marginals(*given, some.log_marginal)
-                else:
-                    self.loop.weigh(self.rng, chance if inside else 0.0, *given, some.log_marginal)
+        chances, at = np.zeros(len(increment)), 0
+        chances[asked] = asked.size / chances.size
+        for part in self.particles.chunks():
+            given = part.k, part.centres, part.sigma2, part.delta2
+            if literal:
+                self.loop.log_marginals(*given, part.log_marginal)
+            else:
+                self.loop.weigh(self.rng, chances[at : at + len(part.k)], *given, part.log_marginal)
+            at += len(part.k)
         increment += self.particles.log_marginal
 
     def _normalise(self, increment: FloatArray, row: int) -> FloatArray:
