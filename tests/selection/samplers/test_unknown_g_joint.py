@@ -16,11 +16,11 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from scipy import stats
-from scipy.special import expit, logit
+from scipy.special import expit, logit, ndtr
 from selection_checks import LEVEL, holm
 from selection_world import collapsed_draw
 
-from pyrjsel.families import Binomial, Gamma, NegativeBinomial, Poisson
+from pyrjsel.families import Binomial, Cloglog, Gamma, NegativeBinomial, Poisson, Probit
 from pyrjsel.model_space import BetaBinomial
 from pyrjsel.runtime import FitSettings
 from pyrjsel.selection.evidence.laplace import MarginalLikelihood
@@ -41,10 +41,24 @@ PRIORS = {
     "intrinsic": Intrinsic(),
 }
 LOG_SIZE = (0.8, 0.5)
+
+
+CHANCES = {"binomial": expit, "probit": ndtr, "cloglog": lambda eta: -np.expm1(-np.exp(eta))}
+
+
+def halves(chance):
+    """Draws of an intercept with a flat prior given three successes and three failures, by inversion."""
+    at = np.linspace(-8.0, 4.0, 24_001)
+    law = np.cumsum((chance(at) * (1.0 - chance(at))) ** 3)
+    return lambda rng, _: np.interp(rng.random(), law / law[-1], at)
+
+
 # Response and weight of the row that stands for the prior of the intercept, and draws from it given the size.
 # Integrated over the intercept, the likelihood of that row does not depend on the size.
 ANCHORS = {
     "binomial": (Binomial(), 0.5, 6.0, lambda rng, _: logit(rng.beta(3.0, 3.0))),
+    "probit": (Probit(), 0.5, 6.0, halves(CHANCES["probit"])),
+    "cloglog": (Cloglog(), 0.5, 6.0, halves(CHANCES["cloglog"])),
     "poisson": (Poisson(), 1.5, 4.0, lambda rng, _: np.log(rng.standard_gamma(6.0) / 4.0)),
     "negbin": (
         NegativeBinomial(None, *LOG_SIZE),
@@ -100,7 +114,7 @@ class World:
             seed=2,
             weighted=True,
             with_offset=True,
-            family=family,
+            family="binomial" if made.events else family,
         )
         w, self.prior, self.space = np.append(case.weights, weight), prior, case.space
         # The additional row is the mean of the others, which standardised columns have at zero.
@@ -142,8 +156,8 @@ class World:
 
     def respond(self, eta, w, size, rng):
         """Return a response; None if one is outside the limits, as a count is for certain at twice that."""
-        if self.family == "binomial":
-            return rng.binomial(w.astype(int), expit(eta)) / w
+        if self.regression.family.events:
+            return rng.binomial(w.astype(int), CHANCES[self.family](eta)) / w
         with np.errstate(over="ignore"):
             mean = np.exp(eta) * (1.0 if size is None else rng.gamma(w * size) / (w * size))
             total = w * mean
@@ -242,14 +256,22 @@ JUMPS = [
     for k, prior in enumerate(("hyper-g", "hyper-g/n", "Zellner-Siow"))
     for j, family in enumerate(("binomial", "poisson"))
 ] + [
+    ("hyper-g", "probit", World.jump),
+    ("hyper-g/n", "cloglog", World.exchange),
     ("hyper-g/n", "negbin", World.jump),
     ("Zellner-Siow", "negbin", World.exchange),
     ("Zellner-Siow", "gamma", World.jump),
     ("hyper-g", "gamma", World.exchange),
 ]
-SIZED = {("robust", "poisson"): "negbin", ("hyper-g/n", "binomial"): "gamma"}
+# Other families in the places of some.
+OTHERS = {
+    ("robust", "poisson"): "negbin",
+    ("hyper-g/n", "binomial"): "gamma",
+    ("hyper-g", "binomial"): "cloglog",
+    ("intrinsic", "binomial"): "probit",
+}
 INTEGRALS = [
-    (prior, SIZED.get((prior, family), family), World.walk if (k + j) % 2 == 0 else World.enumerate)
+    (prior, OTHERS.get((prior, family), family), World.walk if (k + j) % 2 == 0 else World.enumerate)
     for k, prior in enumerate(PRIORS)
     for j, family in enumerate(("binomial", "poisson"))
 ]
