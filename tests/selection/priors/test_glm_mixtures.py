@@ -12,7 +12,7 @@ from turns import by_turns, every
 import pyrjsel as rj
 from pyrjsel.model_space import Space
 from pyrjsel.selection.evidence.laplace import MarginalLikelihood
-from pyrjsel.selection.samplers.reversible_jump._gaussian_jump import MixtureJump
+from pyrjsel.selection.samplers.reversible_jump._size_jump import MixtureJump
 
 PRIORS = (rj.HyperG(3), rj.HyperG(2.1), rj.HyperGN(3), rj.ZellnerSiow(), rj.Robust(), rj.Intrinsic())
 JUMPING = PRIORS[:4]

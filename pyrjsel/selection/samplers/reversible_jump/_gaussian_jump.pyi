@@ -24,17 +24,3 @@ class GaussianJump(ReversibleJump):
         **rest: Any,
     ) -> None: ...
     def draw(self, rng: np.random.Generator) -> None: ...
-
-@final
-class MixtureJump(ReversibleJump):
-    def __init__(
-        self,
-        problem: Problem,
-        space: Space,
-        gamma: ByteArray,
-        b: FloatArray,
-        *,
-        mixture: tuple[float, float, float],
-        **rest: Any,
-    ) -> None: ...
-    def draw(self, rng: np.random.Generator) -> None: ...

@@ -1,4 +1,4 @@
-"""Reversible-jump chains with scales in their states: sigma^2 and g of gaussian models, g of others.
+"""Reversible-jump chains of gaussian models, with sigma^2 and g in their states.
 
 Given v = sigma^2 and g, a gaussian model is a regression with known weights and a normal prior: flips, swaps
 and updates of coefficients are the same as for other families. Each iteration begins with draws of v and,
@@ -19,7 +19,8 @@ replaced by 0 if prior variances are not multiples of v. Then, given the rest,
     v ~ IG(t ((n + d) / 2 + a + 1) - 1, t (RSS / 2 + Q / 2 + b0)),
 
 with Q the quadratic form of the prior at v = 1, and 1 / g has the gamma distribution of
-``Mixture.conditional``. In models without an error variance the same holds with s = v = 1.
+``Mixture.conditional``. In models without an error variance (``_size_jump.pyx``) the same holds with
+s = v = 1.
 """
 
 cimport cython
@@ -37,59 +38,6 @@ cdef double LOG_2PI = 1.8378770664093454836
 # Draws of sigma^2 that differ from a typical one by more than this factor are rejected. Only tempered chains
 # over two or three rows come near it, where the tail of the target is a power of sigma^2 close to 0.
 cdef double LEAST = 1e-200, MOST = 1e200
-
-
-@cython.final
-cdef class MixtureJump(ReversibleJump):
-    """A reversible-jump chain whose state ends with log g.
-
-    Parameters
-    ----------
-    problem : Problem
-        Problem with the precision of the prior at g = 1, and a flat intercept.
-    space, gamma, **rest
-        As for :class:`Moves`.
-    b : float64 array (D + 2,)
-        Coefficients on the internal scale, and log g.
-    mixture : tuple of (float, float, float)
-        Result of ``Mixture.conditional``.
-    """
-
-    cdef double shape, power, unit
-
-    def __init__(self, Problem problem not None, space, gamma, b, *, mixture, **rest):
-        self.n_extra = 1
-        self.shape, self.power, self.unit = mixture
-        ReversibleJump.__init__(self, problem, space, gamma, b, **rest)
-
-    cdef int refresh(self) noexcept nogil:
-        """Recompute everything from the state, the scale of the prior first."""
-        cdef double log_g = self.b[self.p.n_columns]
-        self.own.scale = exp(-log_g)
-        self.own.log_unit = 0.5 * log_g
-        return ReversibleJump.refresh(self)
-
-    cdef void iterate(self, bitgen_t* rng) noexcept nogil:
-        self.draw_scales(rng)
-        ReversibleJump.iterate(self, rng)
-
-    cdef void draw_scales(self, bitgen_t* rng) noexcept nogil:
-        """Draw g from its full conditional, without a recomputation."""
-        cdef double* log_g = &self.b[self.p.n_columns]
-        cdef double half_form
-        self.refresh()
-        self.own.scale = 1.0
-        self.gather(self.b, self.small)
-        half_form = -self.t * prior_exponent(self.p, self.d, self.cols, self.small)
-        log_g[0] = draw_log_g(rng, self.shape + 0.5 * prior_dimension(self.p, self.d), self.power, self.unit,
-                              half_form, log_g[0])
-
-    def draw(self, rng):
-        """Draw g once, at the chain's temperature."""
-        cdef bitgen_t* bits = bitgen_of(rng)
-        with rng.bit_generator.lock, nogil:
-            self.draw_scales(bits)
-            self.refresh()
 
 
 @cython.final

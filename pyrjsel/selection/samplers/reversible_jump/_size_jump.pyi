@@ -22,6 +22,19 @@ class SliceJump(ReversibleJump):
     def draw(self, rng: np.random.Generator) -> None: ...
 
 @final
+class MixtureJump(SliceJump):
+    def __init__(
+        self,
+        problem: Problem,
+        space: Space,
+        gamma: ByteArray,
+        b: FloatArray,
+        *,
+        mixture: tuple[float, float, float],
+        **rest: Any,
+    ) -> None: ...
+
+@final
 class SizeJump(SliceJump):
     def __init__(
         self,

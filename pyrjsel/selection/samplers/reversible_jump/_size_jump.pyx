@@ -1,4 +1,4 @@
-"""Reversible-jump chains whose states end with positive parameters of the likelihood.
+"""Reversible-jump chains whose states end with positive parameters of the likelihood, or with g.
 
 A size s, such as theta of negative binomial counts or the shape of gamma responses: the likelihood given s is
 that of the family's passes with weights ``share w y + s w`` and the offset ``-log(s)``. Sigma, the scale of
@@ -53,6 +53,7 @@ cdef class SliceJump(ReversibleJump):
     """
 
     cdef double apart            # terms of the log target that depend on the parameters alone
+    cdef double log_typical      # the scale of coefficients at g = 1, of which powers are taken
     cdef int parameters
     cdef bint mixed
     cdef double shape, power, unit
@@ -72,6 +73,17 @@ cdef class SliceJump(ReversibleJump):
 
     cdef double log_target(self) noexcept nogil:
         return ReversibleJump.log_target(self) + self.apart
+
+    cdef double scale_without_g(self) noexcept nogil:
+        """What the precision of the prior is multiplied by at g = 1."""
+        return 1.0
+
+    cdef int refresh(self) noexcept nogil:
+        """Recompute everything from the state, the scale of the prior first."""
+        cdef double log_g = self.log_g()
+        self.own.scale = self.scale_without_g() * exp(-log_g)
+        self.own.log_unit = self.log_typical + 0.5 * log_g
+        return ReversibleJump.refresh(self)
 
     cdef double coordinate(self, int k) noexcept nogil:
         """The coordinate of the k-th parameter."""
@@ -96,8 +108,9 @@ cdef class SliceJump(ReversibleJump):
         """Draw g from its full conditional, without a recomputation."""
         cdef double half_form
         self.refresh()
+        self.own.scale = self.scale_without_g()
         self.gather(self.b, self.small)
-        half_form = -self.t * prior_exponent(self.p, self.d, self.cols, self.small) * exp(self.log_g())
+        half_form = -self.t * prior_exponent(self.p, self.d, self.cols, self.small)
         self.b[self.p.n_columns + self.parameters] = draw_log_g(
             rng, self.shape + 0.5 * prior_dimension(self.p, self.d), self.power, self.unit, half_form,
             self.log_g())
@@ -155,6 +168,14 @@ cdef class SliceJump(ReversibleJump):
 
 
 @cython.final
+cdef class MixtureJump(SliceJump):
+    """A reversible-jump chain whose state ends with log g, and has no other parameters."""
+
+    def __init__(self, Problem problem not None, space, gamma, b, *, mixture, **rest):
+        SliceJump.__init__(self, problem, space, gamma, b, parameters=0, mixture=mixture, **rest)
+
+
+@cython.final
 cdef class SizeJump(SliceJump):
     """A reversible-jump chain whose parameter is a size.
 
@@ -204,7 +225,7 @@ cdef class SizeJump(SliceJump):
         return value - 0.5 * z * z - log(self.sd) - HALF_LOG_2PI
 
     cdef int refresh(self) noexcept nogil:
-        """Recompute everything from the state, weights, offset and scale of the prior first."""
+        """Recompute everything from the state, weights and offset first."""
         cdef Py_ssize_t i
         cdef double size = self.b[self.p.n_columns], t = log(size)
         for i in range(self.p.n):
@@ -212,10 +233,8 @@ cdef class SizeJump(SliceJump):
             self.moved[i] = self.start[i] - t
         self.own.w = &self.totals[0]
         self.own.offset = &self.moved[0]
-        self.own.scale = exp(-self.log_g())
-        self.own.log_unit = 0.5 * self.log_g()
         self.apart = self.without_eta(size)
-        return ReversibleJump.refresh(self)
+        return SliceJump.refresh(self)
 
     cdef double height(self, int k, double t, double now) noexcept nogil:
         """Log-likelihood and log prior at log size `t`, to the power of the chain; `now` is that of eta."""
@@ -244,7 +263,7 @@ cdef class ScaleJump(SliceJump):
         Whether df are unknown.
     """
 
-    cdef double known, log_typical
+    cdef double known
     cdef double[::1] numbers, other      # weights, df and df sigma^2, as passes take them
 
     def __init__(self, Problem problem not None, space, gamma, b, *, errors, bint tails, **rest):
@@ -257,6 +276,9 @@ cdef class ScaleJump(SliceJump):
         self.log_typical = log(typical)
         self.numbers, self.other = np.ones(n + 2), np.ones(n + 2)
         SliceJump.__init__(self, problem, space, gamma, b, parameters=2 if tails else 1, **rest)
+
+    cdef double scale_without_g(self) noexcept nogil:
+        return exp(2.0 * (self.log_typical - log(self.b[self.p.n_columns])))
 
     cdef double df(self) noexcept nogil:
         return self.b[self.p.n_columns + 1] if self.parameters == 2 else self.known
@@ -278,15 +300,13 @@ cdef class ScaleJump(SliceJump):
 
     cdef int refresh(self) noexcept nogil:
         """Recompute everything from the state, the scales first."""
-        cdef double sigma = self.b[self.p.n_columns], t = log(sigma), log_g = self.log_g()
+        cdef double sigma = self.b[self.p.n_columns], t = log(sigma)
         self.numbers[self.p.n] = self.df()
         self.numbers[self.p.n + 1] = self.df() * sigma * sigma
         self.own.w = &self.numbers[0]
-        self.own.scale = exp(2.0 * (self.log_typical - t) - log_g)
         self.own.log_constant = 2.0 * self.log_typical - t - HALF_LOG_2PI
-        self.own.log_unit = self.log_typical + 0.5 * log_g
         self.apart = self.without_eta(t, self.df())
-        return ReversibleJump.refresh(self)
+        return SliceJump.refresh(self)
 
     cdef double of_prior(self, double t, double now) noexcept nogil:
         """Terms of the log prior of coefficients that depend on sigma; the exponent is scaled as at `now`."""

@@ -19,10 +19,10 @@ from pyrjsel.selection.regression.gaussian_rows import NO_DENSITY, GaussianRows,
 from pyrjsel.selection.regression.glm import Regression
 from pyrjsel.selection.samplers.base import MCMC, Chain, Job, chain_models, is_gaussian, no_counts
 from pyrjsel.selection.samplers.recording.recorder import Block, Manner
-from pyrjsel.selection.samplers.reversible_jump._gaussian_jump import GaussianJump, MixtureJump
+from pyrjsel.selection.samplers.reversible_jump._gaussian_jump import GaussianJump
 from pyrjsel.selection.samplers.reversible_jump._moves import MOVES
 from pyrjsel.selection.samplers.reversible_jump._rjmcmc import ReversibleJump
-from pyrjsel.selection.samplers.reversible_jump._size_jump import ScaleJump, SizeJump
+from pyrjsel.selection.samplers.reversible_jump._size_jump import MixtureJump, ScaleJump, SizeJump
 from pyrjsel.selection.samplers.reversible_jump.proposal import entry_weights, full_model_proposal
 from pyrjsel.selection.samplers.reversible_jump.surrogate_jumps import (
     SurrogateJumps,
