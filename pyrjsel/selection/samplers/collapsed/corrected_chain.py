@@ -15,6 +15,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
+from scipy.special import logsumexp
 
 from pyrjsel._errors import DataError
 from pyrjsel._typing import ByteArray, FloatArray, IntArray, WordArray
@@ -44,8 +45,8 @@ SEARCH_STEPS, SEARCH_TIME = 8, 2.0
 MOST_LOG_WEIGHT = 300.0
 # Proportion of its visits by one chain that a model may have more of by all of them.
 OFTENER = 1.25
-# Log posterior ratio from which on a model without a term does not matter: no chain would be there.
-IRRELEVANT = 12.0
+# Other terms that may be in the place of one which no visited model lacked.
+REPLACEMENTS = 2
 # Limit of rows times squared columns of models that are evaluated beyond those visited: some tenths of a
 # second.
 PROBED = 1e8
@@ -352,24 +353,36 @@ class CorrectedChain(CollapsedChain):
             del self.gammas[: LEARNT // 2], self.log_ratios[: LEARNT // 2]
 
     def without(self, learnt: Surrogate) -> Surrogate:
-        """Return a surrogate with enough mass at the present model without each term that no other lacked.
+        """Return a surrogate with enough mass at models without each term that no visited model lacked.
 
-        Relative to the present model, and where that matters. With too little mass there it would hide such
-        models from chains; too much does no harm, and may be right for models with another term in its place.
+        As much, relative to the present model, as that without the term and those with another one in its
+        place have together: with less it would hide such models from chains, and more does no harm.
         """
         space, before = self.job.space, self.walk.gamma()
-        correction, (mass, here) = learnt.correction.copy(), self.error(before)
+        correction, (mass, error) = learnt.correction.copy(), self.error(before)
+        start = mass - error + learnt.corrected(before[0], space)
         for j in np.flatnonzero(np.array(self.gammas).all(axis=0) & space.free.astype(bool)):
-            model = before.copy()
-            model[0, j] = 0
-            if not space.feasible(model[0]):
-                continue
-            left, there = self.error(model)
-            if left > mass - IRRELEVANT and np.isfinite(there - here):
-                rest = learnt.corrected(before[0], space) - learnt.corrected(model[0], space)
-                correction[j] += min(here - there - rest, 0.0)
+            found = []
+            for model in self.instead(before[0], int(j)):
+                right, error = self.error(np.vstack([model, before[1:]]))
+                if np.isfinite(error):
+                    found.append((right - mass, right - error + learnt.corrected(model, space) - start))
+            if found:
+                right, wrong = logsumexp(found, axis=0)
+                correction[j] += min(wrong - right, 0.0)
         self.walk.set_state(before)
         return replace(learnt, correction=correction)
+
+    def instead(self, gamma: ByteArray, j: int) -> ByteArray:
+        """Return models (m, J): `gamma` (J,) without term `j`, and with its nearest terms in its place."""
+        regression, space, start = self.job.regression, self.job.space, self.job.regression.term_start
+        products = np.abs(regression.columns @ regression.columns[start[j] : start[j + 1]].T).max(axis=1)
+        near = np.where(gamma == 0, np.maximum.reduceat(products, start[:-1]) * space.free, 0.0)
+        models = np.tile(gamma, (1 + min(REPLACEMENTS, int(np.count_nonzero(near))), 1))
+        models[:, j] = 0
+        others = np.argsort(-near, kind="stable")[: len(models) - 1]
+        models[np.arange(others.size) + 1, others] = 1
+        return models[space.feasible(models)]
 
     def reaching(self, learnt: Surrogate) -> Surrogate:
         """Return a surrogate with corrections for larger models than were visited, under mixtures of g.
