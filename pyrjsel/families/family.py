@@ -137,7 +137,7 @@ class Family(ABC):
 
         At ``eta + radius images`` and ``eta - radius images`` by turns, with `images` (P, n).
         """
-        rows = self.joint_rows(y.astype(float), w)
+        rows = self.joint_rows(np.asarray(y, dtype=float), w)
         found = pair_values(self.joint_pass, eta, images, radius, *rows, t)
         return np.asarray(found + self.joint_rest(y, w, t))
 

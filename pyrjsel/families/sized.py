@@ -153,7 +153,8 @@ class Sized(Family):
 
         def loss(t: float) -> float:
             eta = learned.at(float(np.exp(t))).null_intercept(y, w, known) + known
-            return -float(learned.joint_values(y, w, eta[None], np.array([t]))[0])
+            at = np.array([t])
+            return -learned.joint(y, w, eta, at)[0] - float(learned.log_prior(at)[0])
 
         ends = (self.log_mean - REACH * self.log_sd, self.log_mean + REACH * self.log_sd)
         return learned.at(
@@ -212,12 +213,6 @@ class Sized(Family):
             (terms[4] - fixed[2] + lost)[:, None],
             terms[5],
         )
-
-    def joint_values(self, y: FloatArray, w: FloatArray, eta: FloatArray, t: FloatArray) -> FloatArray:
-        """Return log-likelihoods with all constants, plus log prior densities of t (m,), at eta (m, n)."""
-        size = np.exp(t)
-        found = self.values(y, w, eta, t) - size * self.lost(y, w)
-        return np.asarray(found + self.constants(size)[0] + self.log_prior(t[:, None])[0])
 
     def constant(self, size: FloatArray) -> FloatArray:
         """Return the first of them alone."""

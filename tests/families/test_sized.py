@@ -51,9 +51,6 @@ def test_derivatives_in_eta_and_the_log_size(name):
 
     middle, slope, weight, (by_t,), ((curve,),), (cross,) = family.joint(y, w, eta, np.array([t]))
     assert middle == pytest.approx(law(y, w, eta, np.exp(t)).sum(), rel=1e-12)
-    with_prior = family.joint_values(y, w, np.stack([eta, eta]), np.array([t, t + h]))
-    for found, at in zip(with_prior, (t, t + h), strict=True):
-        assert found == pytest.approx(value(eta, at) + stats.norm.logpdf(at, 0, 2), rel=1e-12)
     image = np.linspace(-0.2, 0.3, y.size)
     pair = family.joint_pairs(y, w, eta, image[None], np.array([0.7]), np.array([[t], [t + h]]))
     for found, at, moved in zip(pair, (t, t + h), (0.7, -0.7), strict=True):

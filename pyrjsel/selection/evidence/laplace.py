@@ -125,7 +125,8 @@ class Integral:
         Posterior mean and mean square of each internal coefficient (the intercept: that of the
         design's own columns), and the probability that it is positive.
     samples, weights : ndarray (m, d + nuisance) and (m,), or None
-        Draws of internal coefficients, followed by logs of nuisance parameters, and their importance weights.
+        Draws of internal coefficients, followed by coordinates of nuisance parameters, and their importance
+        weights.
     largest : float
         Largest importance weight as a proportion of their sum; NaN without weights.
     stages : int
@@ -135,7 +136,7 @@ class Integral:
     draws : int
         Number of draws.
     nuisance : ndarray (nuisance,), optional
-        Posterior means of the logs of nuisance parameters.
+        Posterior means of the coordinates of nuisance parameters.
     """
 
     log_marginal: float
@@ -402,7 +403,7 @@ class MarginalLikelihood:
 
     @ALONE
     def expansion(self, gamma: np.ndarray) -> FloatArray:
-        """Return that mode with logs of nuisance parameters behind it, (D + 1 + nuisance,)."""
+        """Return that mode with the coordinates of nuisance parameters behind it, (D + 1 + nuisance,)."""
         return np.append(self.mode(gamma), self.finder.at[self.finder.columns.size :])
 
     @ALONE

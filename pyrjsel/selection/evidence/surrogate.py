@@ -37,16 +37,16 @@ class Surrogate:
     updates flip by flip. Its error is corrected by Metropolis-Hastings (``corrected_chain.py``): the
     surrogate affects the efficiency of chains, not their stationary distribution.
 
-    The expansion point is the average linear predictor of the visited models, with the average of the
-    logarithms of nuisance parameters, which are fixed. The remaining error is mostly additive over terms, and
-    is learned as a correction of the log prior odds of each term; under mixtures of g-priors, with g fixed
-    here, it depends on the number of terms besides.
+    The expansion point is the average linear predictor of the visited models, with the average coordinates
+    of nuisance parameters, which are fixed. The remaining error is mostly additive over terms, and is learned
+    as a correction of the log prior odds of each term; under mixtures of g-priors, with g fixed here, it
+    depends on the number of terms besides.
 
     Attributes
     ----------
     at : ndarray (D + 1,) or (D + 1 + nuisance,)
-        Internal coefficients b* of the expansion point, and logs of nuisance parameters. Without these, those
-        of the family's methods are used.
+        Internal coefficients b* of the expansion point, and coordinates of nuisance parameters. Without
+        these, those of the family's methods are used.
     correction : ndarray (J,)
         Added to the log prior odds of each term.
     of_size : ndarray (free terms + 1,), optional
@@ -60,9 +60,9 @@ class Surrogate:
     def evidences(self, regression: Regression, count: int) -> list[ConjugateEvidence]:
         """Return `count` evidences, each with its own state."""
         columns, prior, family = regression.columns, regression.prior, regression.family
-        b, logs = np.split(self.at, [regression.n_columns])
-        if logs.size:
-            values = family.parameters(logs).tolist()
+        b, nuisance = np.split(self.at, [regression.n_columns])
+        if nuisance.size:
+            values = family.parameters(nuisance).tolist()
             if family.scaled:
                 prior = prior.rescaled((family.size / values[0]) ** 2)
             family = family.at(*values)

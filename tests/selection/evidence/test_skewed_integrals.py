@@ -217,13 +217,14 @@ def test_halves_make_the_whole():
         one, two = (whole.part(half, shift) for half in whole.halves)
         assert (one.pairs, two.pairs) == (32, pairs - 32)
         both = one.joined(two, 32 / pairs)
-        # The control variate of each half is its own.
-        assert both.log_ratio == pytest.approx(whole.log_ratio, abs=0.1 * np.sqrt(whole.variance))
-        assert both.variance == pytest.approx(whole.variance, rel=0.05)
+        # The control variate of each half is its own: products of errors, which are up to .009 standard
+        # errors of the integral, and .013 of variances and weights, over 80 streams.
+        assert both.log_ratio == pytest.approx(whole.log_ratio, abs=0.02 * np.sqrt(whole.variance))
+        assert both.variance == pytest.approx(whole.variance, rel=0.02)
         plain = [np.log(part.weights.mean()) - np.log(whole.weights.mean()) for part in (one, two)]
         assert np.average(np.exp(plain), weights=[32, pairs - 32]) == pytest.approx(1.0, abs=1e-12)
         np.testing.assert_allclose(both.moments, whole.moments, rtol=0.01)
-        np.testing.assert_allclose(both.weights, whole.weights / whole.weights.max(), rtol=0.05)
+        np.testing.assert_allclose(both.weights, whole.weights / whole.weights.max(), rtol=0.02)
         np.testing.assert_array_equal(both.points, whole.points)
 
 

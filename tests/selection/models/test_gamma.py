@@ -225,7 +225,7 @@ def test_repeated_rows_are_combined(table):
     assert value == pytest.approx(want, rel=1e-12)
     # Draws have the same, with the prior of the shape; and derivatives are those of the value.
     family, rows = regression.family, (regression.y, regression.row_weights)
-    drawn = family.joint_values(*rows, np.stack([eta, eta]), np.array([t, t]))
+    drawn = family.joint_pairs(*rows, eta, np.zeros((1, 3)), np.zeros(1), np.full((2, 1), t))
     np.testing.assert_allclose(drawn, want + family.log_prior(np.array([t]))[0], rtol=1e-12)
     step = 1e-4
     low, mid, high = (family.joint(*rows, eta, np.array([t + by])) for by in (-step, 0.0, step))

@@ -5,6 +5,7 @@ from itertools import product
 import numpy as np
 import pandas as pd
 import pytest
+from fit_checks import assert_long_chains_agree, inclusion_z
 from scipy import optimize, stats
 from scipy.special import logsumexp
 from turns import by_turns
@@ -127,9 +128,8 @@ def test_chains_agree_with_enumeration(tables, kind, sampler):
     exact = model.fit(rng=1, pairs=1024)
     draws = {"rjmcmc": 4000, "population": 1500, "collapsed": 300}[sampler]
     found = model.fit(sampler=sampler, draws=draws, burn_in=100, chains=2, rng=3)
-    error = np.hypot(found.posterior.inclusion_mcse, exact.posterior.inclusion_mcse)
     # |z| < 5.5 in 3 comparisons of 6 cases: 7e-7.
-    assert np.abs((found.posterior.inclusion - exact.posterior.inclusion) / error).max() < 5.5
+    assert inclusion_z(found, exact).max() < 5.5
     (name,) = found.nuisance.index
     one, other = found.nuisance.loc[name], exact.nuisance.loc[name]
     # At least 300 of the draws count.
@@ -144,14 +144,9 @@ def test_long_chains_agree_with_enumeration(tables, kind, prior):
     exact = model.fit(rng=1, pairs=8192)
     for sampler, draws in (("rjmcmc", 60_000), ("population", 20_000)):
         found = model.fit(sampler=sampler, draws=draws, rng=2)
-        error = np.hypot(found.posterior.inclusion_mcse, exact.posterior.inclusion_mcse)
-        # |z| < 6 in 3 comparisons of 12 cases: 7e-8 by the normal law.
-        away = found.posterior.inclusion - exact.posterior.inclusion
-        assert np.abs(away / error).max() < 6
-        assert np.abs(away).max() < 6 * 3e-3
-        for name in ("mean", "sd"):
-            near = found.coefficients[name] - exact.coefficients[name]
-            assert np.abs(near / exact.coefficients["sd"]).max() < 0.05
+        # 3 comparisons of 12 cases: 7e-8.
+        assert_long_chains_agree(found, exact)
+        assert np.abs(found.posterior.inclusion - exact.posterior.inclusion).max() < 6 * 3e-3
         assert found.nuisance["mean"].iloc[0] == pytest.approx(exact.nuisance["mean"].iloc[0], rel=0.02)
 
 

@@ -5,6 +5,7 @@ from itertools import product
 import numpy as np
 import pandas as pd
 import pytest
+from fit_checks import assert_long_chains_agree, assert_saved_alike, inclusion_z
 from scipy import optimize, stats
 from scipy.special import logsumexp
 from turns import by_turns
@@ -150,9 +151,8 @@ def test_chains_agree_with_enumeration(table, sampler):
     exact = model.fit(rng=1, pairs=4096)
     draws = {"rjmcmc": 6000, "population": 3000, "collapsed": 1000}[sampler]
     found = model.fit(sampler=sampler, draws=draws, chains=2, rng=3)
-    error = np.hypot(found.posterior.inclusion_mcse, exact.posterior.inclusion_mcse)
     # |z| < 5.5 in 3 comparisons of 9 cases: 1e-6.
-    assert np.abs((found.posterior.inclusion - exact.posterior.inclusion) / error).max() < 5.5
+    assert inclusion_z(found, exact).max() < 5.5
     one, other = (np.log(fit._averaged[1]["df"]) for fit in (found, exact))
     # Of the draws 400 or more count, and of 4,000 weighted ones most.
     assert abs(one.mean() - other.mean()) < 5.5 * other.std() / np.sqrt(350)
@@ -167,14 +167,9 @@ def test_long_chains_agree_with_enumeration(table):
         exact = model.fit(rng=1, pairs=8192)
         for sampler, draws in (("rjmcmc", 60_000), ("population", 15_000)):
             found = model.fit(sampler=sampler, draws=draws, rng=2)
-            error = np.hypot(found.posterior.inclusion_mcse, exact.posterior.inclusion_mcse)
-            away = found.posterior.inclusion - exact.posterior.inclusion
-            # |z| < 6 in 3 comparisons of 12 cases: 7e-8.
-            assert np.abs(away / error).max() < 6
-            assert np.abs(away).max() < 6 * 3e-3
-            for name in ("mean", "sd"):
-                near = found.coefficients[name] - exact.coefficients[name]
-                assert np.abs(near / exact.coefficients["sd"]).max() < 0.05
+            # 3 comparisons of 12 cases: 7e-8.
+            assert_long_chains_agree(found, exact)
+            assert np.abs(found.posterior.inclusion - exact.posterior.inclusion).max() < 6 * 3e-3
             near = (found.nuisance["mean"] - exact.nuisance["mean"]) / exact.nuisance["sd"]
             assert near.abs().max() < 6 * np.sqrt(1 / 2000 + 1 / 3000)
 
@@ -222,7 +217,8 @@ def test_normal_errors_have_many_degrees_of_freedom(enumerated):
     assert 10 < fit.nuisance.loc["df", "mean"] < 25
     assert fit.nuisance.loc["df", "ci_upper"] > 40
     normal = rj.linear(FORMULA, TABLES["normal"], offset="shift").fit()
-    np.testing.assert_allclose(fit.posterior.inclusion, normal.posterior.inclusion, atol=0.1)
+    # With 30 known degrees of freedom .027 apart, with those of the posterior of 40 rows .055.
+    np.testing.assert_allclose(fit.posterior.inclusion, normal.posterior.inclusion, atol=0.06)
     assert enumerated.nuisance.loc["df", "mean"] < 10
     assert model_of("Cauchy").fit(rng=1, pairs=1024).nuisance.loc["df", "mean"] < 2
 
@@ -270,15 +266,7 @@ def test_held_out_scores_prefer_it_to_normal_errors():
 def test_saved_results(enumerated, walked, tmp_path):
     frame = TABLES["heavy"]
     for fit in (enumerated, walked):
-        fit.save(tmp_path / "fit.zip")
-        for loaded in (rj.load(tmp_path / "fit.zip"), rj.load(tmp_path / "fit.zip", data=frame)):
-            pd.testing.assert_frame_equal(loaded.nuisance, fit.nuisance)
-            rows = frame.head(2)
-            pd.testing.assert_frame_equal(
-                loaded.get_prediction(rows).summary_frame(), fit.get_prediction(rows).summary_frame()
-            )
-            assert loaded.model._family == fit.model._family
-            assert str(loaded.summary()) == str(fit.summary())
+        assert_saved_alike(fit, frame, tmp_path / "fit.zip")
     longer = rj.load(tmp_path / "fit.zip", data=frame).extend(300)
     whole = model_of("heavy").fit(sampler="rjmcmc", draws=2300, burn_in=300, chains=2, rng=2)
     for name in ("sigma", "df"):

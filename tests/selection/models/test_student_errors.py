@@ -6,6 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 import statsmodels.api as sm
+from fit_checks import assert_long_chains_agree, assert_saved_alike, inclusion_z
 from scipy import optimize, stats
 from scipy.special import logsumexp
 
@@ -175,9 +176,8 @@ def test_chains_with_an_unknown_g_agree_with_enumeration(table, sampler):
     exact = model.fit(rng=1, pairs=1024)
     draws = {"rjmcmc": 5000, "population": 1500, "collapsed": 800}[sampler]
     found = model.fit(sampler=sampler, draws=draws, rng=3)
-    error = np.hypot(found.posterior.inclusion_mcse, exact.posterior.inclusion_mcse)
     # |z| < 5.5 in 3 comparisons of 3 samplers: 3e-7.
-    assert np.abs((found.posterior.inclusion - exact.posterior.inclusion) / error).max() < 5.5
+    assert inclusion_z(found, exact).max() < 5.5
     assert found.nuisance.loc["sigma", "mean"] == pytest.approx(exact.nuisance.loc["sigma", "mean"], rel=0.05)
 
 
@@ -188,12 +188,8 @@ def test_long_chains_with_an_unknown_g_agree_with_enumeration(table, sampler, pr
     model = rj.linear(FORMULA, table, offset="shift", errors="student", coef_prior=prior)
     exact = model.fit(rng=1, pairs=8192)
     found = model.fit(sampler=sampler, draws=60_000 if sampler == "rjmcmc" else 15_000, rng=2)
-    error = np.hypot(found.posterior.inclusion_mcse, exact.posterior.inclusion_mcse)
-    # |z| < 6 in 3 comparisons of 6 cases: 4e-8 by the normal law.
-    assert np.abs((found.posterior.inclusion - exact.posterior.inclusion) / error).max() < 6
-    for name in ("mean", "sd"):
-        near = found.coefficients[name] - exact.coefficients[name]
-        assert np.abs(near / exact.coefficients["sd"]).max() < 0.05
+    # 3 comparisons of 6 cases: 4e-8.
+    assert_long_chains_agree(found, exact)
 
 
 def test_one_g_for_all_models(table):
@@ -522,15 +518,7 @@ def test_sigma_and_df_are_reported(walked, enumerated):
 
 def test_saved_results(enumerated, walked, table, tmp_path):
     for fit in (enumerated, walked):
-        fit.save(tmp_path / "fit.zip")
-        for loaded in (rj.load(tmp_path / "fit.zip"), rj.load(tmp_path / "fit.zip", data=table)):
-            pd.testing.assert_frame_equal(loaded.nuisance, fit.nuisance)
-            rows = table.head(2)
-            pd.testing.assert_frame_equal(
-                loaded.get_prediction(rows).summary_frame(), fit.get_prediction(rows).summary_frame()
-            )
-            assert loaded.model._family == fit.model._family
-            assert str(loaded.summary()) == str(fit.summary())
+        assert_saved_alike(fit, table, tmp_path / "fit.zip")
 
 
 def test_longer_runs_are_the_same_as_whole_ones(model, walked, table, tmp_path):

@@ -126,8 +126,9 @@ class CorrectedOptions(CollapsedOptions):
     integration : {"importance", "laplace"}
         Importance sampling at each mode, with a reported error, or Laplace approximation, with unknown error.
     pairs : int
-        Pairs of importance draws per model. If it is at least 32 and not enough for an error of 2 %, or for
-        coefficients of the most probable models, more draws follow.
+        Pairs of importance draws per model. If it is at least 32, a model whose posterior has a long tail
+        takes 256 or more; where they are not enough for an error of 2 %, or for coefficients of the most
+        probable models, more draws follow.
     """
 
     integration: str = "importance"

@@ -1,4 +1,4 @@
-"""What surrogates of chains learn: nuisance parameters, and corrections by terms and by size."""
+"""Surrogates of chains: nuisance parameters and corrections, by terms and by size, that they learn."""
 
 import numpy as np
 import pandas as pd
