@@ -154,11 +154,13 @@ def _monomial(term: tuple[int, ...], expressions: Sequence[Expression]) -> Monom
 
 
 def _degree(monomial: Monomial) -> int:
-    return sum(power for _, power in monomial)
+    return monomial[0][1] if len(monomial) == 1 else sum(power for _, power in monomial)
 
 
 def _lineage(monomials: Sequence[Monomial]) -> tuple[list[tuple[int, ...]], list[tuple[int, ...]]]:
     """Return the nearest divisors of each monomial among the others, and all divisors, by position."""
+    if all(_degree(monomial) == 1 for monomial in monomials):
+        return [()] * len(monomials), [()] * len(monomials)
     known: dict[Monomial, list[int]] = {}
     for position, monomial in enumerate(monomials):
         known.setdefault(monomial, []).append(position)

@@ -176,6 +176,14 @@ class PackedModels:
         for at in range(0, len(self), step):
             yield self[at : at + step]
 
+    def columns(self, terms: slice) -> "PackedModels":
+        """Return the models of the terms from `terms.start`, a multiple of 64, to before `terms.stop`.
+
+        Later ones may be in the last word.
+        """
+        words = self.words[:, terms.start // WORD_BITS : -(-terms.stop // WORD_BITS)]
+        return PackedModels(words, terms.stop - terms.start)
+
     def sizes(self) -> IntArray:
         """Return the number of terms of each model, (m,)."""
         return np.bitwise_count(self.words).sum(axis=1, dtype=np.int64)

@@ -18,6 +18,7 @@ CHAINS = 4
 BATCHES = 10  # per chain
 CHAIN_DRAWS = 5_000
 MOST_STEPS = 2_500_000  # of one chain, if draws come from a chain
+TERMS = 2**13  # that are summed together
 
 
 class Existence(Protocol):
@@ -103,11 +104,14 @@ def over_existing(
     counted = np.flatnonzero(absent == few)
     batch = np.arange(CHAINS * BATCHES + 1)
     ends = np.searchsorted(counted, length * batch)
-    sums = np.array([models[counted[low:high]].sum(axis=0) for low, high in pairwise(ends)])
-    inside = sums.sum(axis=0) / len(models)
-    found = ((probability - inside) if few else inside) / (1.0 - share)
-    residual = (sums - np.diff(ends)[:, None] * found) / length / (1.0 - share)
-    error = residual.std(axis=0, ddof=1) / np.sqrt(len(sums))
+    found, error = np.empty(space.n_terms), np.empty(space.n_terms)
+    for at in range(0, space.n_terms, TERMS):
+        part = slice(at, at + TERMS)
+        sums = np.array([models[counted[low:high], part].sum(axis=0) for low, high in pairwise(ends)])
+        inside = sums.sum(axis=0) / len(models)
+        found[part] = ((probability[part] - inside) if few else inside) / (1.0 - share)
+        residual = (sums - np.diff(ends)[:, None] * found[part]) / length / (1.0 - share)
+        error[part] = residual.std(axis=0, ddof=1) / np.sqrt(len(sums))
     least = np.maximum(found, 1.0 - found) / (len(models) * (1.0 - share))
     error = np.sqrt(error**2 + least**2 + (mcse / (1.0 - share)) ** 2 * few)
     # Terms that are in no model, and terms that are in all.

@@ -36,6 +36,8 @@ def families(space: ModelSpace) -> list[IntArray]:
     >>> [family.tolist() for family in families(space)]
     [[0, 1, 3]]
     """
+    if not space.parent.size:
+        return []
     place = {term: at for at, term in enumerate(space.order.tolist())}
     above: dict[int, set[int]] = {}
     found = []

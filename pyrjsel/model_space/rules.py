@@ -2,7 +2,10 @@
 
 from collections.abc import Sequence
 
+import numpy as np
+
 from pyrjsel._errors import ParameterError
+from pyrjsel._typing import IntArray
 from pyrjsel._validate import bad_value, unknown_name
 from pyrjsel.model_space.context import TermLike
 
@@ -25,17 +28,24 @@ def check_always(always: object, names: tuple[str, ...]) -> set[str]:
 
 def inheritance(
     terms: Sequence[TermLike], heredity: str | None
-) -> tuple[list[tuple[int, ...]], list[list[int]]]:
+) -> tuple[Sequence[tuple[int, ...]], Sequence[Sequence[int]]]:
     """Return the parents of each term, of which heredity requires all or one, and the children.
 
     The nearest ancestors are enough: if all of them are included, so are their own ancestors.
     """
-    parents = [tuple(term.near_parents) if heredity else () for term in terms]
-    children: list[list[int]] = [[] for _ in terms]
+    if not heredity:
+        return [()] * len(terms), [()] * len(terms)
+    parents = [tuple(term.near_parents) for term in terms]
+    return parents, _children(parents)
+
+
+def _children(parents: Sequence[Sequence[int]]) -> list[list[int]]:
+    """Return the children of each term."""
+    children: list[list[int]] = [[] for _ in parents]
     for term, above in enumerate(parents):
         for parent in above:
             children[parent].append(term)
-    return parents, children
+    return children
 
 
 def depths(parents: Sequence[Sequence[int]]) -> list[int]:
@@ -47,11 +57,9 @@ def depths(parents: Sequence[Sequence[int]]) -> list[int]:
         If a term is its own ancestor.
     """
     depth = [0] * len(parents)
-    waiting = [len(above) for above in parents]
-    children: list[list[int]] = [[] for _ in parents]
-    for term, above in enumerate(parents):
-        for parent in above:
-            children[parent].append(term)
+    if not any(parents):
+        return depth
+    waiting, children = [len(above) for above in parents], _children(parents)
     ready = [term for term, count in enumerate(waiting) if count == 0]
     for term in ready:
         for child in children[term]:
@@ -70,7 +78,7 @@ def orders_of(terms: Sequence[TermLike], parents: Sequence[Sequence[int]]) -> tu
     return tuple(getattr(term, "order", 1 + depth) for term, depth in zip(terms, below, strict=True))
 
 
-def topological_order(parents: Sequence[Sequence[int]]) -> list[int]:
+def topological_order(parents: Sequence[Sequence[int]]) -> IntArray:
     """Return all terms by increasing order; within an order, in their given order."""
-    depth = depths(parents)
-    return sorted(range(len(parents)), key=lambda term: (depth[term], term))
+    depth = np.array(depths(parents), dtype=np.intp)
+    return np.argsort(depth, kind="stable")

@@ -207,7 +207,7 @@ class ModelSpace:
             parent=_frozen(parent_flat),
             child_start=_frozen(child_start),
             child=_frozen(child_flat),
-            order=_frozen(np.array(topological_order(parents), dtype=np.int32)),
+            order=_frozen(topological_order(parents).astype(np.int32)),
             heredity=heredity,
             budget=limit,
             max_size=min(size, len(names)),

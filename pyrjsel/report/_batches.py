@@ -24,6 +24,8 @@ CHUNK = 2**16
 NUMBERS = 2**18
 # Columns of batch means that are processed together.
 COLUMNS = 256
+# Terms whose batch means are in memory together, a multiple of COLUMNS: 8 MB for 30 batches of 4 chains.
+TERMS = 2**13
 
 
 @dataclass(frozen=True)
@@ -173,21 +175,34 @@ def combine(
         Whether the chain means differ by more than independent batches explain, by an F test of level 0.001
         for the k quantities jointly.
     """
-    chains = chain_means.shape[0]
-    mean = chain_means.mean(axis=0)
+    return pooled(chain_means, spread(batch_means, plan), plan, least)
+
+
+def spread(batch_means: FloatArray, plan: Batches) -> FloatArray:
+    """Return two variances of a chain mean, (2, k): within chains, and the long-run variance."""
+    found = np.full((2, batch_means.shape[-1]), np.nan)
     if plan.draws < SHORTEST:
-        return mean, np.full(mean.shape, np.nan), np.zeros(mean.shape, dtype=bool)
-    share = plan.length / plan.draws
-    within, slow = np.empty_like(mean), np.empty_like(mean)
-    for at in range(0, mean.size, COLUMNS):
+        return found
+    for at in range(0, found.shape[1], COLUMNS):
         columns = slice(at, at + COLUMNS)
         some = batch_means[:, :, columns]
         # The mean of equal numbers can differ from them by rounding; deviations from the first are exactly
         # zero.
-        within[columns] = share * (some - some[:, :1]).var(axis=1, ddof=1).mean(axis=0)
-        slow[columns] = share * slow_variance(some)
-    within = np.maximum(within, least)
-    variance = np.maximum(within, slow)
+        found[0, columns] = (some - some[:, :1]).var(axis=1, ddof=1).mean(axis=0)
+        found[1, columns] = slow_variance(some)
+    return found * (plan.length / plan.draws)
+
+
+def pooled(
+    chain_means: FloatArray, variances: FloatArray, plan: Batches, least: FloatArray | float = 0.0
+) -> tuple[FloatArray, FloatArray, BoolArray]:
+    """Return the results of :func:`combine` from chain means and the variances of :func:`spread`."""
+    chains = chain_means.shape[0]
+    mean = chain_means.mean(axis=0)
+    if plan.draws < SHORTEST:
+        return mean, np.full(mean.shape, np.nan), np.zeros(mean.shape, dtype=bool)
+    within = np.maximum(variances[0], least)
+    variance = np.maximum(within, variances[1])
     if chains == 1:
         return mean, np.sqrt(variance), np.zeros(mean.shape, dtype=bool)
     between = chain_means.var(axis=0, ddof=1)

@@ -14,11 +14,14 @@ from pyrjsel.model_space import ByModel, PackedModels
 from pyrjsel.report._batches import (
     CHUNK,
     SHORTEST,
+    TERMS,
     Plan,
     combine,
     inclusion_sums,
+    pooled,
     scalar_sums,
     split_r_hat,
+    spread,
     visit_sums,
 )
 
@@ -142,23 +145,21 @@ def indicator_stats(model_index: ArrayLike, gamma: ArrayLike | PackedModels) -> 
     chains, draws = index.shape
     plan = Plan.of(draws)
     k = terms.shape[1]
-    means, batches = np.empty((chains, k)), np.empty((chains, plan.batches, k))
-    halves = np.empty((chains, 2, k))
-    for c, chain in enumerate(index):
-        sums = np.concatenate(list(inclusion_sums(chain, terms, plan)))
-        means[c] = sums.sum(axis=0) / draws
-        batches[c] = plan.batch_means(sums)
+    means, variances, r_hat = np.empty((chains, k)), np.empty((2, k)), np.full(k, np.nan)
+    for at in range(0, k, TERMS):
+        part = slice(at, min(at + TERMS, k))
+        some = terms.columns(part) if isinstance(terms, PackedModels) else terms[:, part]
+        sums = [np.concatenate(list(inclusion_sums(chain, some, plan))) for chain in index]
+        means[:, part] = [each.sum(axis=0) / draws for each in sums]
+        variances[:, part] = spread(np.array([plan.batch_means(each) for each in sums]), plan)
         if draws >= SHORTEST:
-            halves[c] = plan.half_means(sums)
-    mean, mcse, disagree = combine(means, batches, plan)
+            flat = np.concatenate([plan.half_means(each) for each in sums])
+            r_hat[part] = split_r_hat(flat, flat * (1 - flat) * plan.half / (plan.half - 1), plan.half)
+    mean, mcse, disagree = pooled(means, variances, plan)
     stuck = np.all((means == 0) | (means == 1), axis=0)
     mcse[stuck & ~disagree] = np.nan
     ess = _ess(mean * (1 - mean), mcse)
     ess[stuck] = np.nan
-    r_hat = np.full(k, np.nan)
-    if draws >= SHORTEST:
-        flat = halves.reshape(2 * chains, k)
-        r_hat = split_r_hat(flat, flat * (1 - flat) * plan.half / (plan.half - 1), plan.half)
     return IndicatorStats(mean, mcse, ess, r_hat, stuck, disagree)
 
 

@@ -207,7 +207,9 @@ class Report(Summary):
         return "\n".join(blocks)
 
 
-def covered_caption(models: pd.DataFrame, listed: int, how: str = "visited") -> str:
+def covered_caption(
+    models: pd.DataFrame, listed: int, how: str = "visited", count: int | None = None
+) -> str:
     """Return the caption of a model table, with the posterior mass that it covers.
 
     Parameters
@@ -218,6 +220,8 @@ def covered_caption(models: pd.DataFrame, listed: int, how: str = "visited") -> 
         Number of rows that are printed, from the top.
     how : str
         How the models were found: "visited" or "enumerated".
+    count : int, optional
+        Number of models found, if those of the table are only the best of them.
 
     Returns
     -------
@@ -229,20 +233,22 @@ def covered_caption(models: pd.DataFrame, listed: int, how: str = "visited") -> 
     >>> import pandas as pd
     >>> covered_caption(pd.DataFrame({"posterior": [0.5, 0.2, 0.1]}), 2)
     'Models: the best 2 of 3 visited, which hold 0.700 of the posterior mass (all 3: 0.800)'
+    >>> covered_caption(pd.DataFrame({"posterior": [0.5, 0.2, 0.1]}), 2, "enumerated", 4096)
+    'Models: the best 2 of 4,096 enumerated, which hold 0.700 of the posterior mass (the best 3: 0.800)'
     """
     posterior = models["posterior"]
-    total = len(posterior)
-    listed = min(listed, total)
+    known = len(posterior)
+    total = known if count is None else count
+    listed = min(listed, known)
     mass = _mass(posterior.iloc[:listed])
     if total == 1:
         return f"Models: the only one {how}, which holds {mass} of the posterior mass"
     if listed == total:
         return f"Models: all {total:,} {how}, which hold {mass} of the posterior mass"
-    whole = _mass(posterior)
-    return (
-        f"Models: the best {listed:,} of {total:,} {how}, which hold {mass} of the posterior mass "
-        f"(all {total:,}: {whole})"
-    )
+    text = f"Models: the best {listed:,} of {total:,} {how}, which hold {mass} of the posterior mass"
+    if listed == known:
+        return text
+    return f"{text} ({'all' if known == total else 'the best'} {known:,}: {_mass(posterior)})"
 
 
 def dropped_note(n_dropped: int, n_rows: int, missing: pd.Series) -> str:

@@ -57,6 +57,11 @@ class ModelSpaceResults(SampledResults[SpaceModel]):
         return "visited"
 
     @property
+    def _n_found(self) -> int:
+        """Number of models found, of which the posterior may have only the best."""
+        return len(self.posterior.packed)
+
+    @property
     def inclusion(self) -> pd.DataFrame:
         """Inclusion by term.
 
@@ -207,7 +212,9 @@ class ModelSpaceResults(SampledResults[SpaceModel]):
         probability = self.posterior.probability
         possible = int(np.count_nonzero(probability))  # of posterior 0 none is shown
         rows = self._model_rows(min(top, possible, self.posterior.odds.size))
-        caption = covered_caption(pd.DataFrame({"posterior": probability}), len(rows), self._found)
+        caption = covered_caption(
+            pd.DataFrame({"posterior": probability}), len(rows), self._found, self._n_found
+        )
         return [shown_inclusion(self._inclusion), (caption, rows)]
 
     def plot_inclusion(self, ax: Any = None, *, top: int | None = None, sort: bool = True) -> Any:

@@ -16,7 +16,9 @@ class LiveChains:
         self._held: dict[int, tuple[Any, int, RunTime]] = {}
 
     def keep(self, chain: int, runner: Any, done: int, spent: RunTime) -> None:
-        """Keep a chain."""
+        """Keep a chain, without what it can make again."""
+        if hasattr(runner, "rest"):
+            runner.rest()
         self._held[chain] = runner, done, spent
 
     def take(self, chain: int, job: Any) -> tuple[Any, int, RunTime] | None:

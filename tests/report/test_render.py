@@ -245,6 +245,9 @@ def test_covered_caption_of_a_part():
     assert covered_caption(models, 3, "enumerated") == (
         "Models: the best 3 of 8 enumerated, which hold 0.300 of the posterior mass (all 8: 0.800)"
     )
+    assert covered_caption(models, 8, "enumerated", 2**24) == (
+        "Models: the best 8 of 16,777,216 enumerated, which hold 0.800 of the posterior mass"
+    )
 
 
 def test_empty_parts():

@@ -1,6 +1,6 @@
 """Terms, layouts and rows of designs with one term for each column of a wide matrix."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, overload
 
@@ -41,6 +41,10 @@ class WideTerms(Sequence[Term]):
 
     def __len__(self) -> int:
         return len(self.names)
+
+    def __iter__(self) -> Iterator[Term]:
+        for at, name in enumerate(self.names):
+            yield Term(name, (name,), at, at + 1, (name,), (name,), (), (), 1)
 
     @overload
     def __getitem__(self, place: int) -> Term: ...

@@ -23,7 +23,7 @@ NARROW = 1024
 SMALL = ("bool", "int8", "uint8", "int16", "int32", "float32")
 TYPES = (*SMALL, "float64")
 # Numbers that are converted to float64 at a time.
-NUMBERS = 2**20
+NUMBERS = 2**18
 
 
 def is_narrow(columns: int, rows: int) -> bool:

@@ -203,7 +203,8 @@ def _cholesky(gram: FloatArray, shift: float = 0.0) -> FloatArray | None:
     scale = np.sqrt(np.diag(gram))
     if np.any(scale == 0):
         return None
-    correlations = gram / np.outer(scale, scale)
+    correlations = gram / scale
+    correlations /= scale[:, None]
     correlations[np.diag_indices_from(gram)] -= shift
     factor, failed = lapack.dpotrf(correlations.T, lower=1, overwrite_a=1)
     return None if failed else factor
@@ -308,10 +309,10 @@ def dependent_terms(regression: Ranked) -> list[int]:
 
 def dependent_alone(regression: Ranked, terms: Iterable[int]) -> list[int]:
     """Return those of `terms` whose own columns are dependent, with the intercept among them."""
-    found = []
-    for term in terms:
+    found, several = [], np.diff(regression.term_start) > 1
+    for term in terms if several.any() else ():
         columns = np.arange(*regression.term_start[term : term + 2]) - regression.term_start[0]
-        if columns.size > 1 and not Directions.of(regression.gram_of(columns)).real.all():
+        if several[term] and not Directions.of(regression.gram_of(columns)).real.all():
             found.append(term)
     return found
 
@@ -395,8 +396,8 @@ class IndependentColumns:
         found = widths <= self.rows
         for width in np.unique(widths[found & (widths > 0)]):
             same = np.flatnonzero(widths == width)
-            # Columns may take memory for as many numbers as there are rows.
-            block = max(1, BLOCK // (int(width) * max(int(width), self.rows // 16)))
+            # Columns may take memory for as many numbers as there are rows: 4 MB.
+            block = max(1, BLOCK // (int(width) * max(int(width), self.rows // 4)))
             for at in range(0, same.size, block):
                 part = same[at : at + block]
                 found[part] = self._independent(columns[first[part, None] + np.arange(width)])

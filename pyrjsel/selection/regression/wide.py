@@ -82,23 +82,20 @@ class WideColumns:
         """Return some columns, (..., d, n)."""
         chosen = np.arange(self.mean.size)[columns]
         which = chosen.ravel()
-        taken, out = self._taken, np.empty((which.size, self.matrix.n))
-        lacking = []
-        for place, column in enumerate(which.tolist()):
-            known = taken.get(column)
-            if known is None:
-                lacking.append(place)
-            else:
-                out[place] = known
-        if lacking:
-            found = self.compiled.take(which[lacking])
-            if self.weights is not None:
-                found *= np.sqrt(self.weights)
-            out[lacking] = found
-            if 8 * self.matrix.n * (len(taken) + len(found)) > self.matrix.nbytes // COLUMNS:
+        taken, most = self._taken, self.matrix.nbytes // COLUMNS
+        known = [taken.get(column) for column in which.tolist()]
+        lacking = [place for place, column in enumerate(known) if column is None]
+        out = self.compiled.take(which[lacking])
+        if self.weights is not None:
+            out *= np.sqrt(self.weights)
+        if out.nbytes <= most:
+            found = out.copy()
+            if out.nbytes + 8 * self.matrix.n * len(taken) > most:
                 taken.clear()
-            if 8 * found.size <= self.matrix.nbytes // COLUMNS:
-                taken.update(zip(which[lacking].tolist(), found, strict=True))
+            taken.update(zip(which[lacking].tolist(), found, strict=True))
+        if len(lacking) < which.size:
+            rest = iter(out)
+            out = np.array([next(rest) if column is None else column for column in known])
         return out.reshape(*chosen.shape, self.matrix.n)
 
     def products(self, v: FloatArray) -> FloatArray:

@@ -166,6 +166,12 @@ class PosteriorTables(ModelSpaceResults[SelectionModel]):
     def _found(self) -> str:
         return "enumerated" if self.posterior.draws is None else "visited"
 
+    @property
+    def _n_found(self) -> int:
+        if self.posterior.draws is not None:
+            return super()._n_found
+        return int(self.posterior.diagnostics.loc["all", "models"])
+
     def _model_rows(self, rows: int) -> pd.DataFrame:
         found = super()._model_rows(rows)
         found["integration"] = self._integration(rows)

@@ -13,6 +13,7 @@ missed models. All this depends only on the draws.
 from __future__ import annotations
 
 import time
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -79,9 +80,11 @@ def audit_of(model: SelectionModel, posterior: Posterior) -> Audit:
         evidence, exact = evidence_at(model.regression, best, variance)
         explorer = Explorer(evidence, space, Space(space), steps(space.n_terms, draws.model.size))
         base = explorer.log_mass(best)
-        found = [item for item in explorer.explore(best, asked, pairs=True) if np.isfinite(item.log_mass)]
-        values = {item.term: item.log_mass - base for item in found}
-        values.update(_better(found, values, best, space, single, exact))
+        found = explorer.explore(best, asked, pairs=True)
+        values = np.full(space.n_terms, -np.inf)
+        values[asked] = found.log_mass - base
+        for term, value in _better(found, values, best, space, single, exact).items():
+            values[term] = value
         for item in found:
             if np.isfinite(values[item.term]):
                 how[item.term] = SEARCH if item.searched else FLIP
@@ -92,7 +95,7 @@ def audit_of(model: SelectionModel, posterior: Posterior) -> Audit:
                 row[item.term] = len(packed) + len(searched)
                 searched.append(pack(item.gamma))
                 if _matters(item, values[item.term], posterior, order[0], draws.model.size):
-                    missed.append((values[item.term], item.term, item.gamma))
+                    missed.append((float(values[item.term]), item.term, item.gamma))
     missed.sort(key=lambda each: (-each[0], each[1]))
     used, row[row >= 0] = np.unique(row[row >= 0], return_inverse=True)
     words = np.concatenate([packed.words[used[used < len(packed)]], *searched])
@@ -162,8 +165,8 @@ def _visited_models(
 
 
 def _better(
-    found: list[Found],
-    values: dict[int, float],
+    found: Sequence[Found],
+    values: FloatArray,
     best: ByteArray,
     space: ModelSpace,
     single: SingleModel,

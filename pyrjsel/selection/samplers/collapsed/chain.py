@@ -235,6 +235,8 @@ class CollapsedChain(Chain):
     rows: ClassVar[int] = WALK_ROWS
     # Values recorded for a model at its first visit.
     of_models: ClassVar[tuple[str, ...]] = ()
+    # The counts of a chain that has released its loop.
+    resting: tuple[IntArray, IntArray] | None = None
 
     @classmethod
     def single(cls, job: Job) -> SingleModel:
@@ -298,6 +300,20 @@ class CollapsedChain(Chain):
         evidences = [evidence_of(self.job.regression, provider) for _ in range(count)]
         self.make_walk(evidences, Space(self.job.space), values["gamma"], values["powers"])
         self.set_counts(values["moves"], values["exchanged"])
+
+    def rest(self) -> None:
+        """Release the loop if its arrays, with one number a column, take as much memory as the data."""
+        if getattr(self.job.regression, "wide", False):
+            self.resting = self.tallies()
+            del self.walk
+
+    def advance(self, n: int) -> None:
+        """Run `n` more iterations, with a new loop at the same state if it was released."""
+        if self.resting is not None:
+            state, self.resting = self.state(), None
+            self.done, self.rng.bit_generator.state = state.done, dict(state.bit_generator)
+            self.restore(state.values)
+        super().advance(n)
 
     def make_walk(
         self, evidences: Sequence[Evidence], space: Space, gamma: ByteArray, powers: FloatArray
@@ -371,6 +387,8 @@ class CollapsedChain(Chain):
 
     def tallies(self) -> tuple[IntArray, IntArray]:
         """Return counts by move (2, moves) and of exchanges (2, K - 1)."""
+        if self.resting is not None:
+            return self.resting
         moves, exchanged = self.walk.counts()
         moves = moves[:, self.job.setup.kinds]
         # On average, a flip of each free term is proposed once per unit of time.

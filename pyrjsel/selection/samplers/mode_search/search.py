@@ -8,7 +8,7 @@ up. For the remaining terms, a single flip of the best model is evaluated.
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import islice
-from typing import Any
+from typing import Any, overload
 
 import numpy as np
 
@@ -68,6 +68,34 @@ class Found:
     log_mass: float
     spread: float
     searched: bool
+
+
+class Explored(Sequence[Found]):
+    """The best models found for each of some terms. Those of a single flip are made when they are used.
+
+    Attributes
+    ----------
+    terms : int array (m,)
+    log_mass : ndarray (m,)
+        As in :class:`Found`.
+    """
+
+    def __init__(self, terms: IntArray, log_mass: FloatArray, searched: dict[int, Found]) -> None:
+        self.terms, self.log_mass, self._searched = terms, log_mass, searched
+
+    def __len__(self) -> int:
+        return len(self.terms)
+
+    @overload
+    def __getitem__(self, place: int) -> Found: ...
+    @overload
+    def __getitem__(self, place: slice) -> Sequence[Found]: ...
+    def __getitem__(self, place: int | slice) -> Found | Sequence[Found]:
+        if isinstance(place, slice):
+            return Explored(self.terms[place], self.log_mass[place], self._searched)
+        term = int(self.terms[place])
+        found = self._searched.get(term)
+        return Found(term, None, float(self.log_mass[place]), 0.0, False) if found is None else found
 
 
 @dataclass(frozen=True)
@@ -176,26 +204,27 @@ class Explorer:
             return -np.inf
         return self.search.log_mass()
 
-    def explore(self, gamma: ByteArray, terms: IntArray, *, pairs: bool = False) -> list[Found]:
+    def explore(self, gamma: ByteArray, terms: IntArray, *, pairs: bool = False) -> Explored:
         """Return the best model found for each of some free terms, with it flipped from a model (J,).
 
         With `pairs`, terms that do much together with one other term, even if nothing alone, are among the
         first to be searched.
         """
         if not len(terms):
-            return []
+            return Explored(terms, np.empty(0), {})
         base = self.log_mass(gamma)
         changes, admitted = self.search.scores()
         self.search.set(self.smallest)
         alone = self.search.scores()[0]
         together = self._together(terms) if pairs and len(terms) <= MOST_PAIRED else alone[terms]
-        found = {}
-        for term in self._order(gamma, changes, admitted, alone, together, terms):
-            best = Found(term, None, -np.inf, 0.0, False)
-            if admitted[term]:
-                best = Found(term, None, base + float(changes[term]), 0.0, False)
-            found[term] = best if self.spent else self._best(gamma, term)
-        return [found[term] for term in terms.tolist()]
+        log_mass = np.where(admitted, base + changes, -np.inf)
+        searched: dict[int, Found] = {}
+        for term in map(int, self._order(gamma, changes, admitted, alone, together, terms)):
+            if self.spent:
+                break
+            searched[term] = self._best(gamma, term)
+            log_mass[term] = searched[term].log_mass
+        return Explored(terms, log_mass[terms], searched)
 
     def _order(
         self,
@@ -205,7 +234,7 @@ class Explorer:
         alone: FloatArray,
         together: FloatArray,
         terms: IntArray,
-    ) -> list[int]:
+    ) -> IntArray:
         """Return terms by promise: those of the model, then others by rank with it, alone and in pairs."""
         leaving = terms[gamma[terms] == 1]
         entering = terms[gamma[terms] == 0]
@@ -214,10 +243,12 @@ class Explorer:
         beside = changes[entering] + np.where(admitted[entering], 0.0, min(room, 0.0))
         rank = np.minimum(_ranks(beside), _ranks(alone[entering]))
         rank = np.minimum(rank, _ranks(together[gamma[terms] == 0]))
-        return [
-            *leaving[np.argsort(-changes[leaving], kind="stable")].tolist(),
-            *entering[np.argsort(rank, kind="stable")].tolist(),
-        ]
+        return np.concatenate(
+            [
+                leaving[np.argsort(-changes[leaving], kind="stable")],
+                entering[np.argsort(rank, kind="stable")],
+            ]
+        )
 
     def _together(self, terms: IntArray) -> FloatArray:
         """Return the log mass of the best feasible model of each of m terms and at most one other, (m,)."""
@@ -266,7 +297,8 @@ class Explorer:
         found = self.explore(modes[0].gamma, np.flatnonzero(self.space.free))
         self.most *= 2  # climbs may take as many steps as searches
         known = {modes[0].gamma.tobytes()}
-        for item in sorted(found, key=lambda item: -item.log_mass):
+        for place in np.argsort(-found.log_mass, kind="stable"):
+            item = found[place]
             top = max(mode.log_mass + mode.spread for mode in modes)
             if self.spent or item.log_mass + item.spread < top - within:
                 break

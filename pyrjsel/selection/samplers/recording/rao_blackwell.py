@@ -22,9 +22,9 @@ import numpy as np
 
 from pyrjsel._typing import BoolArray, FloatArray
 from pyrjsel.model_space import PackedModels
-from pyrjsel.report._batches import SHORTEST, Batches, combine
+from pyrjsel.report._batches import SHORTEST, TERMS, Batches, combine, pooled, spread
 from pyrjsel.report.errors import IndicatorStats, indicator_stats
-from pyrjsel.selection.samplers.recording.recorder import VISITS_ALONE, Estimate
+from pyrjsel.selection.samplers.recording.recorder import VISITS_ALONE, Estimate, Segments
 
 # Rows of the averages of a chain, and of a corrected chain.
 WALK_ROWS, CORRECTED_ROWS = 2, 7
@@ -61,23 +61,19 @@ def estimate(chains: Sequence[Any], index: np.ndarray, models: PackedModels) -> 
     if draws < SHORTEST or batches < 2:
         return Estimate(visits, None, VISITS_ALONE)
     cut = Batches(draws if whole else batches * length, length, batches)
-    totals, means = [], []
+    averages: list[Segments] = [chain.averages for chain in chains]
     for chain in chains:
-        found = chain.averages
-        chain.averages = replace(found, sums=found.sums[:0].copy())
-        # Batches of averages of 1 - h are needed if only complete batches are used.
-        rows = slice(1 if whole and found.sums.shape[1] == WALK_ROWS else None)
-        means.append(found.batch_means(length, batches, rows))
-        if whole:
-            totals.append(found.sums.sum(axis=0) / (draws * found.unit))
-    of_batches = np.stack(means)
-    of_chains = np.stack(totals) if whole else of_batches.mean(axis=1)
-    if of_chains.shape[1] == WALK_ROWS:
-        mean = combine(of_chains[:, H], of_batches[:, :, H], cut)
-        excluded = np.clip(of_chains[:, NOT_H].mean(axis=0), 0.0, 1.0)
+        chain.averages = replace(chain.averages, sums=chain.averages.sums[:0].copy())
+    if averages[0].sums.shape[1] == WALK_ROWS:
+        mean, excluded = _of_walks(averages, cut, whole)
         words = f"{VISITS_ALONE}; inclusion probabilities are averages of full conditional probabilities"
     else:
-        mean, excluded, words = _corrected(of_chains, of_batches, cut)
+        totals, means = [], []
+        while averages:
+            found = averages.pop(0)  # which frees memory
+            means.append(found.batch_means(length, batches))
+            totals.append(found.means(draws) if whole else means[-1].mean(axis=0))
+        mean, excluded, words = _corrected(np.stack(totals), np.stack(means), cut)
         # Models never visited are known only through the surrogate, with unknown error.
         stuck = visits.stuck
         mean = (
@@ -87,6 +83,26 @@ def estimate(chains: Sequence[Any], index: np.ndarray, models: PackedModels) -> 
         )
         excluded = np.where(stuck, 1.0 - visits.mean, excluded)
     return Estimate(_described(mean, visits), excluded, words)
+
+
+def _of_walks(
+    averages: Sequence[Segments], plan: Batches, whole: bool
+) -> tuple[tuple[FloatArray, FloatArray, BoolArray], FloatArray]:
+    """Return mean, error and disagreement, and exclusion, for chains with the posterior as their target.
+
+    Batch means are computed for some terms at a time: those of many terms take memory.
+    """
+    size = averages[0].sums.shape[2]
+    means, variances = np.empty((len(averages), WALK_ROWS, size)), np.empty((2, size))
+    for at in range(0, size, TERMS):
+        terms = slice(at, at + TERMS)
+        batches = np.stack([each.batch_means(plan.length, plan.batches, terms=terms) for each in averages])
+        means[:, :, terms] = batches.mean(axis=1)
+        variances[:, terms] = spread(batches[:, :, H], plan)
+    if whole:
+        means[:] = [each.means(plan.draws) for each in averages]
+    excluded = np.clip(means[:, NOT_H].mean(axis=0), 0.0, 1.0)
+    return pooled(means[:, H], variances, plan), excluded
 
 
 def _corrected(

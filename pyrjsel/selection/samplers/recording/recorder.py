@@ -110,11 +110,18 @@ class Segments:
     draws: float
     unit: float
 
-    def batch_means(self, length: int, count: int, rows: slice) -> FloatArray:
+    def batch_means(
+        self, length: int, count: int, rows: slice = slice(None), terms: slice = slice(None)
+    ) -> FloatArray:
         """Return averages (count, rows, J) over batches of `length` draws, a multiple of segments."""
         each = length // self.length
-        sums = self.sums[: count * each, rows]
+        sums = self.sums[: count * each, rows, terms]
         return np.asarray(sums.reshape(count, each, *sums.shape[1:]).sum(axis=1) / (length * self.unit))
+
+
+    def means(self, draws: int) -> FloatArray:
+        """Return averages (rows, J) over all `draws` draws."""
+        return np.asarray(self.sums.sum(axis=0) / (draws * self.unit))
 
 
 @dataclass(frozen=True)

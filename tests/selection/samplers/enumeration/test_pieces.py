@@ -88,6 +88,8 @@ def test_the_best_models_are_listed_and_sums_are_over_all(table, small, monkeypa
     assert found.posterior.outside == pytest.approx(wanted.posterior.probability[3:].sum(), rel=1e-9)
     np.testing.assert_allclose(found.inclusion["posterior"], wanted.inclusion["posterior"], rtol=1e-12)
     assert "3 most probable of 128 models are listed" in str(found.summary()).replace("\n    ", " ")
+    assert "the best 2 of 128 enumerated" in str(found.summary(top=2))
+    assert "the best 3 of 128 enumerated" in str(loaded.summary())
     for other in (again, loaded):  # whatever the number of threads, to the last bit
         pd.testing.assert_frame_equal(other.inclusion, found.inclusion, check_exact=True)
         pd.testing.assert_frame_equal(other.models, found.models, check_exact=True)
