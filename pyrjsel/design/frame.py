@@ -255,7 +255,7 @@ def shared_matrix(data: pd.DataFrame) -> tuple[int, np.ndarray | None]:
     if data.shape[1] >= MANY:
         for part in (slice(1, None), slice(0, -1)):
             some = data.iloc[:, part]
-            if some.dtypes.nunique() == 1 and isinstance(some.dtypes.iloc[0], np.dtype):
+            if len(set(some.dtypes)) == 1 and isinstance(some.dtypes.iloc[0], np.dtype):
                 values = some.to_numpy()
                 if values.dtype.kind in "fiub" and np.may_share_memory(values, some.iloc[:, 0].to_numpy()):
                     return part.start, values

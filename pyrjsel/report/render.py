@@ -207,9 +207,7 @@ class Report(Summary):
         return "\n".join(blocks)
 
 
-def covered_caption(
-    models: pd.DataFrame, listed: int, how: str = "visited", count: int | None = None
-) -> str:
+def covered_caption(models: pd.DataFrame, listed: int, how: str = "visited", count: int | None = None) -> str:
     """Return the caption of a model table, with the posterior mass that it covers.
 
     Parameters

@@ -8,6 +8,7 @@ import pytest
 
 from pyrjsel import DataError, MissingDataWarning, UnknownNameError
 from pyrjsel.design import Design
+from pyrjsel.design.frame import shared_matrix
 
 
 def test_a_matrix_is_one_term_a_column():
@@ -142,6 +143,29 @@ def test_the_formula_of_the_same_columns_gives_the_same_terms():
     formula, other = Design.from_formula("y ~ .", frame.assign(y=y))
     assert arrays.terms == formula.terms
     np.testing.assert_array_equal(data.X, other.X)
+
+
+@pytest.mark.parametrize("at", [None, 0, 300, 7])
+@pytest.mark.parametrize("kind", [float, int, bool])
+def test_many_columns_are_read_from_one_matrix(at, kind, monkeypatch):
+    x = np.random.default_rng(5).integers(0, 3, size=(40, 300)).astype(kind)
+    frame, y = pd.DataFrame(x).add_prefix("x"), np.arange(40.0)
+    if at is not None:
+        frame.insert(at, "y", y)
+    first, matrix = shared_matrix(frame)
+    assert (matrix is not None) == (at != 7)
+    if matrix is not None:
+        assert np.shares_memory(matrix, frame["x9"].to_numpy())
+        np.testing.assert_array_equal(matrix[:, 5], frame.iloc[:, first + 5])
+
+    def made():
+        return Design.from_formula("y ~ .", frame) if at is not None else Design.from_arrays(y, frame)
+
+    (design, data), _ = made(), monkeypatch.setattr("pyrjsel.design.frame.MANY", 1000)
+    other, wanted = made()
+    assert design.terms == other.terms
+    np.testing.assert_array_equal(data.X, wanted.X)
+    np.testing.assert_array_equal(data.X, x)
 
 
 def test_five_thousand_columns():

@@ -9,6 +9,7 @@ from pyrjsel.model_space import (
     ModelSpace,
     TruncatedPoisson,
     Uniform,
+    existing,
     prior_inclusion,
 )
 from pyrjsel.model_space.counting import _exact, _thinned
@@ -80,7 +81,8 @@ def test_a_large_group_in_a_small_space_is_enumerated(kit):
 @pytest.mark.parametrize(
     ("prior", "share"), [(TruncatedPoisson(2), 0.2), (Bernoulli(0.7), 0.97)], ids=["few are lost", "most are"]
 )
-def test_draws_meet_brute_force(kit, heredity, prior, share):
+def test_draws_meet_brute_force(kit, heredity, prior, share, monkeypatch):
+    monkeypatch.setattr(existing, "TERMS", 4)
     sets = [(c,) for c in "abcdefgh"] + [("a", "b"), ("g", "h")]
     terms = kit.interactions(sets, np.random.default_rng(0))
     space = ModelSpace.build(terms, prior=prior, heredity=heredity, n_observations=9)

@@ -170,7 +170,7 @@ class PosteriorTables(ModelSpaceResults[SelectionModel]):
     def _n_found(self) -> int:
         if self.posterior.draws is not None:
             return super()._n_found
-        return int(self.posterior.diagnostics.loc["all", "models"])
+        return int(self.posterior.diagnostics["models"].to_numpy()[0])
 
     def _model_rows(self, rows: int) -> pd.DataFrame:
         found = super()._model_rows(rows)

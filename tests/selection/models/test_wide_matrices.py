@@ -9,6 +9,7 @@ from scipy import sparse
 
 import pyrjsel as rj
 from pyrjsel.model_space.starts import promising_start
+from pyrjsel.selection.samplers.collapsed.chain import CollapsedChain
 
 # More columns than those whose cross-products are computed at once, which start elsewhere.
 N, P = 120, 2100
@@ -142,6 +143,22 @@ def test_longer_runs_and_checkpoints_are_one_run(problem, wide, tmp_path):
         longer = half.extend(20, n_jobs=1, progress=False)
     again = fitted(model, burn_in=12, checkpoint=tmp_path / "here", n_jobs=2)
     np.testing.assert_array_equal(again.draws.log_posterior, longer.draws.log_posterior)
+
+
+def test_chains_that_rest_between_rounds_have_the_same_draws(problem, monkeypatch):
+    y, x = problem
+    model = quietly(y, x[:, :1030])
+    # Rounds end between two refactorisations.
+    options = {"draws": "auto", "max_draws": 250, "mcse": 1e-6, "burn_in": 12}
+    found, rests = fitted(model, **options), []
+    monkeypatch.setattr(CollapsedChain, "rest", lambda chain: rests.append(chain.number))
+    wanted = fitted(model, **options)
+    assert rests == [0, 1, 0, 1]
+    for name in ("log_posterior", "model"):
+        np.testing.assert_array_equal(getattr(found.draws, name), getattr(wanted.draws, name))
+    pd.testing.assert_frame_equal(found.inclusion, wanted.inclusion, check_exact=True)
+    columns = [name for name in wanted.diagnostics if "seconds" not in name]
+    pd.testing.assert_frame_equal(found.diagnostics[columns], wanted.diagnostics[columns], check_exact=True)
 
 
 def test_constant_columns_are_counted_and_left_out(problem):

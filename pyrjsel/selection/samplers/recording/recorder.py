@@ -118,7 +118,6 @@ class Segments:
         sums = self.sums[: count * each, rows, terms]
         return np.asarray(sums.reshape(count, each, *sums.shape[1:]).sum(axis=1) / (length * self.unit))
 
-
     def means(self, draws: int) -> FloatArray:
         """Return averages (rows, J) over all `draws` draws."""
         return np.asarray(self.sums.sum(axis=0) / (draws * self.unit))

@@ -7,8 +7,11 @@ import pytest
 from scipy import stats
 
 from pyrjsel import ParameterError
+from pyrjsel.model_space import PackedModels
+from pyrjsel.report import errors
 from pyrjsel.runtime.ladder import EXCHANGE_RATE, HOTTEST, adapted, check_temperatures
 from pyrjsel.selection.samplers.collapsed._sums import add_moments, add_path
+from pyrjsel.selection.samplers.recording import rao_blackwell
 from pyrjsel.selection.samplers.recording.rao_blackwell import CORRECTED_ROWS, WALK_ROWS, estimate
 from pyrjsel.selection.samplers.recording.recorder import (
     FEW_SEGMENTS,
@@ -198,6 +201,30 @@ def test_chains_that_were_cut_short_count_whole_batches_alone():
     np.testing.assert_allclose(found.terms.mean, values[:, :last].mean(axis=(0, 1)), rtol=1e-12)
     np.testing.assert_allclose(found.excluded, 1.0 - values[:, :last].mean(axis=(0, 1)), rtol=1e-12)
     assert np.all(found.terms.mcse > 0)
+
+
+@pytest.mark.parametrize("over", [0, 1])  # with the last draw cut short, in one chain
+def test_terms_in_parts_have_the_same_estimates(over, monkeypatch):
+    rng = np.random.default_rng(6)
+    values, gamma = rng.random((3, 100, 130)) ** 3, rng.integers(0, 2, size=(9, 130)).astype(np.uint8)
+    index = rng.integers(0, 9, size=(3, 100))
+
+    def found():
+        chains = []
+        for c in range(3):
+            kept = Averages(WALK_ROWS, 130)
+            for i in range(100):
+                kept.at(i)[0][:] += [values[c, i], 1 - values[c, i]]
+            chains.append(SimpleNamespace(averages=kept.of(100 + 0.5 * over * (c == 0), 1, 1.0)))
+        return estimate(chains, index, PackedModels.of(gamma))
+
+    whole = found()
+    for module in (errors, rao_blackwell):
+        monkeypatch.setattr(module, "TERMS", 64)
+    parts = found()
+    np.testing.assert_array_equal(parts.excluded, whole.excluded)
+    for name in ("mean", "mcse", "ess", "r_hat", "stuck", "disagree"):
+        np.testing.assert_array_equal(getattr(parts.terms, name), getattr(whole.terms, name), err_msg=name)
 
 
 def test_few_draws_are_visits_alone():
