@@ -41,12 +41,12 @@ cdef class ModeSearch:
     cdef readonly double log_likelihood, log_posterior, log_marginal
     cdef readonly int status
 
-    cdef int newton(self, bint use_prior) noexcept nogil
+    cdef int newton(self, bint use_prior, double enough=*) noexcept nogil
     cdef int laplace(self) noexcept nogil
     cdef double with_volume(self, double log_posterior, double log_det) noexcept nogil
     cdef double log_prior_of(self, int at) noexcept nogil
     cdef int expand(self, int at) noexcept nogil
-    cdef int keep_expansion(self, int e) noexcept nogil
+    cdef int keep_expansion(self, int e, double enough=*) noexcept nogil
     cdef int at_best_g(self) noexcept nogil
     cdef double at_scale(self, double t) noexcept nogil
     cdef double scan(self, double low) noexcept nogil

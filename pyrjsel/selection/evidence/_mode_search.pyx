@@ -43,8 +43,8 @@ cdef enum:
     ROUNDS = 4                  # of choosing where to expand
 
 # Newton decrement (twice the expected gain of the log posterior) below which one more step reaches the mode:
-# its error is of the order of the squared decrement.
-cdef double DECREMENT = 1e-10
+# its error is of the order of the squared decrement. Below ROUGH it reaches what guesses at g need.
+cdef double DECREMENT = 1e-10, ROUGH = 1.0
 # The step of log g is at most one half, where densities like that of the logarithm of a gamma variate have an
 # error of 1e-6 whatever their shape, and at most this many times the standard deviation of a peak, where a
 # normal density has such an error.
@@ -135,8 +135,11 @@ cdef class ModeSearch:
         self.scratch = &chunk[0]
         self.z = &table[0]
 
-    cdef int newton(self, bint use_prior) noexcept nogil:
-        """Maximise from self.b; sets b, eta, h (its Cholesky factor) and the values there."""
+    cdef int newton(self, bint use_prior, double enough=DECREMENT) noexcept nogil:
+        """Maximise from self.b; sets b, eta, h (its Cholesky factor) and the values there.
+
+        With a decrement below `enough` one more step is the last.
+        """
         cdef const problem_t* p = self.p
         cdef int d = self.d, _, k, halvings, info
         cdef double value, decrement, gain, previous = -INFINITY, scale
@@ -191,7 +194,7 @@ cdef class ModeSearch:
             for k in range(d):
                 self.b[k] += self.step[k]
             previous = value
-            if use_prior and decrement < DECREMENT:
+            if use_prior and decrement < enough:
                 # Quadratic gain of the last step; eta must correspond to the final b.
                 gain = 0.5 * decrement
                 self.log_posterior += gain
@@ -252,7 +255,7 @@ cdef class ModeSearch:
         self.n_expansions += 1
         return CONVERGED
 
-    cdef int keep_expansion(self, int e) noexcept nogil:
+    cdef int keep_expansion(self, int e, double enough=DECREMENT) noexcept nogil:
         """Find the mode at the present scale of the prior; keep the expansion of the log-likelihood there."""
         cdef const problem_t* p = self.p
         cdef int d = self.d, k, l, i
@@ -260,7 +263,7 @@ cdef class ModeSearch:
         cdef double* mode = &self.modes[e, 0]
         cdef double* hessian = &self.hessian[e, 0]
         cdef const double* row
-        if self.newton(True) != CONVERGED:
+        if self.newton(True, enough) != CONVERGED:
             return NOT_CONVERGED
         memcpy(mode, self.b, d * sizeof(double))
         # h is the factor of the Hessian A of minus the log-likelihood, plus the precision of the prior.
@@ -533,22 +536,23 @@ cdef class ModeSearch:
     cdef int sum_over_g(self) noexcept nogil:
         """Laplace value of a model: the sum over the nodes of log g that matter.
 
-        Which nodes these are is first guessed from one mode: with the likelihood's information about `rate`
-        times the prior's at g = 1, and Q the quadratic form of the mode,
+        Which nodes these are is first guessed near the mode given a typical g: with the likelihood's
+        information about `rate` times the prior's at g = 1, and Q the quadratic form of the mode,
 
             m(g) ~ (1 + rate g)^(-m/2) exp(fit g / (1 + rate g) / 2),  fit = (rate + 1/g_0)^2 Q,
 
-        with p(g) known.
+        with p(g) known. The first expansion is at the mean of the guess.
         """
         cdef const problem_t* p = self.p
         cdef int d = self.d, m = prior_dimension(p, d), k, at, low, high, found, best, _
-        cdef double value, top, rate, fit, highest = -INFINITY
+        cdef double value, top, rate, fit, highest = -INFINITY, total = 0.0, mean = 0.0
         cdef int[3] wanted
         self.stride = G_PER_UNIT // 2
         while self.stride > 1 and self.stride > G_PER_UNIT * STEPS * sqrt(2.0 / (m + p.g_columns)):
             self.stride //= 2
         self.n_expansions = 0
-        if self.expand(p.typical_g) != CONVERGED:
+        self.own.scale = exp(-log_g_of(p, m, p.typical_g))
+        if self.keep_expansion(0, ROUGH) != CONVERGED:
             return NOT_CONVERGED
         # prior_exponent is -Q / 2 times the scale.
         rate = exp((log_det_factor(d, self.h, d) - log_det_factor(p.leading, self.h, d)
@@ -562,9 +566,16 @@ cdef class ModeSearch:
         low, high = G_NODES - 1, 0
         at = 0
         while at < G_NODES:
-            if guess(p, m, at, rate, fit) >= highest - SLACK:
+            value = guess(p, m, at, rate, fit) - highest
+            if value >= -SLACK:
                 low, high = min(low, at), max(high, at)
+                total += exp(value)
+                mean += at * exp(value)
             at += self.stride
+        at = self.stride * <int> (mean / (total * self.stride)) if total > 0.0 else p.typical_g
+        self.predict(at, 0)         # the start
+        if self.expand(at) != CONVERGED:
+            return NOT_CONVERGED
         for _ in range(ROUNDS):
             self.fill_nodes(low, high)
             found = self.n_expansions

@@ -87,7 +87,9 @@ EVEN, SHARE, HEAVY = 0.5, 0.05, 25.0
 # far too small, and must be smaller by as much as pairs are missing. Fewer than JUDGED pairs are too few to
 # judge and are used as they are.
 VARIANCE, MARGIN, HALF_MARGIN = 2e-5, 2.0, 1.4
-RELIABLE = 64
+# So few are not even begun with in models of d columns where d^2 is more than MANY times the number of rows
+# and the root of the variance that is wanted: by the growth of errors, they would not be enough.
+RELIABLE, MANY = 64, 7.0
 # Where a posterior has a tail, at AWAY standard deviations along a coordinate with more than e^TAIL times
 # the density of the normal one, such as that of a level without events, less than CAREFUL pairs often miss
 # it, and their variance with it. Nearly normal posteriors have e^0.4 times at most, those of rare levels
@@ -442,6 +444,8 @@ class MarginalLikelihood:
         self.check_mode()
         if JUDGED <= count < CAREFUL and self._has_long_tail():
             count = CAREFUL
+        elif JUDGED <= count < RELIABLE and self._has_many_columns(variance):
+            count = RELIABLE
         stage = first = self._at_mode(count, rng, halves=JUDGED <= count < 2 * MOST)
         even = stage.even
         slack = max(1.0, RELIABLE / count)
@@ -497,6 +501,11 @@ class MarginalLikelihood:
             return found
         better = self.integrate(gamma, pairs=pairs, draws=found.samples is not None)
         return better if better.effective > found.effective else found
+
+    def _has_many_columns(self, variance: float) -> bool:
+        """Return whether few pairs for the last model would have more than this relative variance."""
+        d, rows = self.finder.at.size, self.regression.y.size
+        return d * d > MANY * rows * float(np.sqrt(variance))
 
     def _has_long_tail(self) -> bool:
         """Return whether the posterior of the last model has a tail far above that of the normal one."""
