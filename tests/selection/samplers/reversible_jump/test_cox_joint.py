@@ -1,0 +1,100 @@
+"""Joint-distribution tests (Geweke 2004) of jumps of Cox models, alone and in a population.
+
+Without ties, and with censoring after the last event alone, the partial likelihood is that of the order of
+events (Kalbfleisch and Prentice 1973). Draw a model, coefficients and an order from their joint law, start a
+chain there, let it run for a few iterations given that order: states afterwards have with it the joint law of
+those before. The prior of coefficients is normal, since the information of a g-prior depends on the order.
+"""
+
+import numpy as np
+import pytest
+from glm_kit import columns_of, terms_of
+from selection_checks import mean_faults
+
+from pyrjsel.families import Cox
+from pyrjsel.model_space import BetaBinomial, ModelSpace
+from pyrjsel.selection.priors.coefficients import Normal
+from pyrjsel.selection.regression.glm import Regression
+from pyrjsel.selection.samplers.reversible_jump._population import TEMPERATURES, Population
+from pyrjsel.selection.samplers.reversible_jump.rjmcmc import make_chain
+
+pytestmark = pytest.mark.statistical
+NAMES, SIZES, ROWS, EVENTS, SD = ["a", "f3", "b"], [1, 2, 1], 16, 12, 0.6
+DRAWS, ITERATIONS = 6000, 4
+
+
+class World:
+    """Draws from the joint law by plain numpy, and chains of the package from them."""
+
+    def __init__(self, *, precise=1.0):
+        parts = columns_of(NAMES, ROWS, np.random.default_rng(2))
+        x = np.hstack([parts[name] for name in NAMES])
+        self.x = (x - x.mean(axis=0)) / x.std(axis=0) + 0.3
+        self.prior = Normal(SD / np.sqrt(precise))
+        terms = terms_of(NAMES, SIZES)
+        self.space = ModelSpace.build(terms, prior=BetaBinomial(1, 1), n_observations=float(ROWS))
+        self.term = np.repeat(np.arange(3), SIZES)
+
+    def draw(self, rng):
+        """Return a model, raw coefficients (D,), and ranks of times, of censored rows below zero."""
+        gamma = np.zeros(3, dtype=np.uint8)
+        gamma[rng.permutation(3)[: rng.integers(4)]] = 1
+        beta = SD * rng.standard_normal(4) * gamma[self.term]
+        rank = 1.0 + np.argsort(np.argsort(rng.standard_exponential(ROWS) / np.exp(self.x @ beta)))
+        return gamma, beta, np.where(rank <= EVENTS, rank, -EVENTS - 1.0)
+
+    def functions(self, gamma, beta, y):
+        """Statistics of a state with its response."""
+        early = self.x.T @ (ROWS / 2 - np.abs(y)) / ROWS
+        last = self.x.T @ (y < 0) / ROWS
+        both = [gamma[0] * gamma[1], beta[0] * beta[3]]
+        return np.concatenate(
+            [gamma, beta, beta**2, both, beta * early, beta * last, gamma * early[[0, 1, 3]] ** 2]
+        )
+
+    def chain(self, regression, gamma, beta):
+        internal = np.append(0.0, beta * regression.scale)
+        options = {"max_columns": regression.n_columns, "raw_shift": regression.raw_shift, "n_swaps": 1}
+        return make_chain(regression, self.space, gamma, internal, **options)
+
+    def walk(self, gamma, beta, y, rng):
+        """The state of a chain after some iterations given the response."""
+        regression = Regression.build(self.x, y, SIZES, self.prior, family=Cox())
+        loop = self.chain(regression, gamma, beta)
+        loop.run(rng, ITERATIONS)
+        gamma, b = loop.state()
+        return gamma, regression.to_raw(b[None])[0, 1:]
+
+    def exchange(self, gamma, beta, y, rng):
+        """That of one which exchanges with chains that have forgotten where they began."""
+        regression = Regression.build(self.x, y, SIZES, self.prior, family=Cox())
+        temperatures = np.array([[1.8], [0.4]])
+        chains = [self.chain(regression, gamma, beta) for _ in range(3)]
+        for chain, temperature in zip(chains[1:], temperatures[:, 0], strict=True):
+            chain.set_temperature(temperature)
+            chain.run(rng, 60)
+        loop = Population(chains, temperatures, np.zeros(2, dtype=np.intc), TEMPERATURES["fixed"])
+        loop.run(rng, ITERATIONS, np.zeros_like(temperatures))
+        gammas, vectors = loop.states()
+        return gammas[0], regression.to_raw(vectors[:1])[0, 1:]
+
+
+def faults(world, move, draws, seed):
+    """Return the functions whose means differ before and after, at the level of `mean_faults`, 1e-6."""
+    rng, gaps = np.random.default_rng(seed), []
+    for _ in range(draws):
+        gamma, beta, y = world.draw(rng)
+        gaps.append(world.functions(*move(world, gamma, beta, y, rng), y) - world.functions(gamma, beta, y))
+    return mean_faults(np.array(gaps))
+
+
+def test_jumps_leave_the_joint_law_alone():
+    assert faults(World(), World.walk, DRAWS, 71) == {}
+
+
+def test_populations_leave_the_joint_law_alone():
+    assert faults(World(), World.exchange, DRAWS // 4, 72) == {}
+
+
+def test_a_wrong_precision_is_caught():
+    assert faults(World(precise=2.0), World.walk, DRAWS // 2, 73) != {}
