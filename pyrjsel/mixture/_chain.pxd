@@ -14,6 +14,7 @@ cdef enum:                      # moves, in the order of MOVES
 cdef class Chain:
     cdef Space space
     cdef object held, step_array
+    cdef int n_steps
     cdef model_t m
     cdef int n, p, n_kernels, n_classes, n_free, cap
     cdef double t                   # the power of what `tempered` returns

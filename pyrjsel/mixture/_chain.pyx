@@ -33,7 +33,7 @@ cdef class Chain:
             raise ValueError("the arrays do not fit together")
         cdef int[::1] use = np.zeros(max(1, space.c.n_items), dtype=np.intc)
         cdef int[::1] free_terms = np.zeros(p, dtype=np.intc)
-        self.space, self.t, self.step_array = space, power, scales
+        self.space, self.t, self.step_array, self.n_steps = space, power, scales, scales.shape[0]
         self.n, self.p, self.n_kernels, self.n_classes = n, p, D, K
         self.held = (subset, rates, precisions, means, weights, priors, use, free_terms)
         self.beta, self.precision, self.mean = &rates[0], &precisions[0, 0], &means[0, 0]

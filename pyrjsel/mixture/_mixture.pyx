@@ -70,43 +70,61 @@ cdef class MixtureLadder:
     powers : float64 array (T,)
     """
 
-    cdef list chains
+    cdef object held
+    cdef void** chains              # borrowed references from `held`, by falling power
+    cdef int n_chains
     cdef double[::1] t
     cdef int64_t[:, ::1] exchanges
 
     def __init__(self, list chains not None, powers):
+        cdef int k
+        cdef size_t[::1] pointers = np.zeros(max(1, len(chains)), dtype=np.uintp)
         self.t = np.array(powers, dtype=np.float64)
-        self.chains = list(chains)
-        if not 1 <= len(self.chains) == self.t.shape[0] or self.t[0] != 1.0:
+        if not 1 <= len(chains) == self.t.shape[0] or self.t[0] != 1.0:
             raise ValueError("there must be a power for every chain, the first of them 1")
-        self.exchanges = np.zeros((2, len(self.chains) - 1), dtype=np.int64)
+        self.held, self.chains, self.n_chains = (list(chains), pointers), <void**> &pointers[0], len(chains)
+        for k in range(self.n_chains):
+            self.chains[k] = <void*> (<Chain?> chains[k])
+        self.exchanges = np.zeros((2, self.n_chains - 1), dtype=np.int64)
         self.set_powers(powers)
 
     def set_powers(self, const double[::1] powers not None):
         """Change the powers."""
-        cdef Chain chain
-        for k in range(len(self.chains)):
-            chain = self.chains[k]
-            chain.t = self.t[k] = powers[k]
+        cdef int k
+        for k in range(self.n_chains):
+            (<Chain> self.chains[k]).t = self.t[k] = powers[k]
 
-    cdef void exchange(self, int k, bitgen_t* rng):
-        """Propose that chains k and k + 1 exchange their states; powers and counts stay."""
-        cdef Chain one = self.chains[k], other = self.chains[k + 1]
+    cdef void exchange(self, int k, Chain one, Chain other, bitgen_t* rng) noexcept nogil:
+        """Propose that chains k and k + 1 exchange their states; powers, steps and counts stay."""
         cdef double gain = (one.t - other.t) * (other.tempered() - one.tempered())
-        cdef int move
+        cdef int i
         self.exchanges[0, k] += 1
         if log(random_standard_uniform(rng)) < gain:
             self.exchanges[1, k] += 1
-            self.chains[k], self.chains[k + 1] = other, one
+            self.chains[k], self.chains[k + 1] = self.chains[k + 1], self.chains[k]
             one.t, other.t = other.t, one.t
-            # Steps go with powers.
-            one.steps, other.steps = other.steps, one.steps
-            one.step_array, other.step_array = other.step_array, one.step_array
+            for i in range(one.n_steps):
+                one.steps[i], other.steps[i] = other.steps[i], one.steps[i]
             if k == 0:
                 other.settle()
-            for move in range(3):
-                one.proposed[move], other.proposed[move] = other.proposed[move], one.proposed[move]
-                one.accepted[move], other.accepted[move] = other.accepted[move], one.accepted[move]
+            for i in range(3):
+                one.proposed[i], other.proposed[i] = other.proposed[i], one.proposed[i]
+                one.accepted[i], other.accepted[i] = other.accepted[i], one.accepted[i]
+
+    cdef void write(self, Chain chain, uint64_t* words, Py_ssize_t n_words, double* log_posterior,
+                    double* log_likelihood, int* occupied) noexcept nogil:
+        """Write what is recorded of every draw."""
+        chain.write_words(words, n_words)
+        log_likelihood[0] = chain.log_likelihood()
+        log_posterior[0] = log_likelihood[0] + chain.log_parameters()
+        occupied[0] = chain.n_occupied()
+
+    cdef void write_kernels(self, Chain chain, double* mean, double* variance, double* weight,
+                            double* prior) noexcept nogil:
+        """Write kernels, weights and class probabilities."""
+        chain.write_kernels(mean, variance)
+        memcpy(weight, chain.weight, chain.n_classes * chain.n_kernels * sizeof(double))
+        memcpy(prior, chain.prior, chain.n_classes * sizeof(double))
 
     def run(self, rng, Py_ssize_t n, int moves, *, Py_ssize_t done=0, Py_ssize_t thin=1,
             uint64_t[:, ::1] words=None, double[::1] log_posterior=None, double[::1] log_likelihood=None,
@@ -142,52 +160,44 @@ cdef class MixtureLadder:
         """
         cdef bitgen_t* bits = bitgen_of(rng)
         cdef Py_ssize_t s, kept = 0, kept_kernels = 0
-        cdef int k, n_chains = len(self.chains)
-        cdef Chain chain = self.chains[0]
+        cdef int k
+        cdef Chain chain = <Chain> self.chains[0]
         if words is not None and not (
                 words.shape[1] == (chain.p + 63) // 64
                 and mean.shape[1] == variance.shape[1] == weight.shape[2] == chain.n_kernels
                 and mean.shape[2] == variance.shape[2] == chain.p
                 and weight.shape[1] == prior.shape[1] == chain.n_classes):
             raise ValueError("the arrays do not fit the model")
-        for k in range(n_chains):
-            chain = self.chains[k]
-            chain.adapting = adapt
-        chain = self.chains[0]
-        with rng.bit_generator.lock:
+        for k in range(self.n_chains):
+            (<Chain> self.chains[k]).adapting = adapt
+        with rng.bit_generator.lock, nogil:
             for s in range(n):
-                for k in range(n_chains):
-                    chain = self.chains[k]
-                    with nogil:
-                        chain.sweep(moves, bits)
-                for k in range(n_chains - 1):
-                    self.exchange(k, bits)
+                for k in range(self.n_chains):
+                    (<Chain> self.chains[k]).sweep(moves, bits)
+                for k in range(self.n_chains - 1):
+                    self.exchange(k, <Chain> self.chains[k], <Chain> self.chains[k + 1], bits)
                 if words is None or (done + s + 1) % thin:
                     continue
-                chain = self.chains[0]
-                if ((done + s + 1) // thin - 1) % every == 0:
-                    chain.write_kernels(&mean[kept_kernels, 0, 0], &variance[kept_kernels, 0, 0])
-                    memcpy(&weight[kept_kernels, 0, 0], chain.weight,
-                           chain.n_classes * chain.n_kernels * sizeof(double))
-                    memcpy(&prior[kept_kernels, 0], chain.prior, chain.n_classes * sizeof(double))
-                    kept_kernels += 1
-                chain.write_words(&words[kept, 0], words.shape[1])
-                log_likelihood[kept] = chain.log_likelihood()
-                log_posterior[kept] = log_likelihood[kept] + chain.log_parameters()
-                occupied[kept] = chain.n_occupied()
+                self.write(<Chain> self.chains[0], &words[kept, 0], words.shape[1], &log_posterior[kept],
+                           &log_likelihood[kept], &occupied[kept])
                 kept += 1
+                if ((done + s + 1) // thin - 1) % every == 0:
+                    self.write_kernels(<Chain> self.chains[0], &mean[kept_kernels, 0, 0],
+                                       &variance[kept_kernels, 0, 0], &weight[kept_kernels, 0, 0],
+                                       &prior[kept_kernels, 0])
+                    kept_kernels += 1
         return kept, kept_kernels
 
     def states(self):
         """Return what ``state`` does of each chain, by falling power."""
-        return [chain.state() for chain in self.chains]
+        return [(<Chain> self.chains[k]).state() for k in range(self.n_chains)]
 
     def counts(self):
         """Return counts of the first chain's moves (2, 3) and of exchanges (2, T - 1)."""
-        return self.chains[0].counts(), np.array(self.exchanges)
+        return (<Chain> self.chains[0]).counts(), np.array(self.exchanges)
 
     def set_counts(self, moves, exchanges):
         """Go on counting from what `counts` returned."""
         cdef int64_t[:, ::1] given = np.ascontiguousarray(exchanges, dtype=np.int64)
-        self.chains[0].set_counts(np.ascontiguousarray(moves, dtype=np.int64))
+        (<Chain> self.chains[0]).set_counts(np.ascontiguousarray(moves, dtype=np.int64))
         self.exchanges[:, :] = given

@@ -48,8 +48,8 @@ cdef class Population:
         One of the values of `TEMPERATURES`.
     """
 
-    cdef list chains
-    cdef object arrays
+    cdef object held
+    cdef void** chains          # borrowed references from `held`
     cdef double[:, ::1] grid
     cdef int[::1] level
     cdef int mode
@@ -61,9 +61,12 @@ cdef class Population:
         self.grid = np.array(grid, dtype=np.float64, order="C")
         self.level = np.array(level, dtype=np.intc)
         n_other = self.grid.shape[0]
-        self.chains = list(chains)
-        if n_other < 1 or len(self.chains) != n_other + 1 or self.level.shape[0] != n_other:
+        if n_other < 1 or len(chains) != n_other + 1 or self.level.shape[0] != n_other:
             raise ValueError("there must be a row of temperatures for every chain but the first")
+        cdef size_t[::1] pointers = np.zeros(n_other + 1, dtype=np.uintp)
+        self.held, self.chains = (list(chains), pointers), <void**> &pointers[0]
+        for k in range(n_other + 1):
+            self.chains[k] = <void*> (<ReversibleJump?> chains[k])
         for k in range(n_other):
             if not 0 <= self.level[k] < self.grid.shape[1]:
                 raise ValueError("level must point into the grid")
@@ -91,7 +94,8 @@ cdef class Population:
                 return g
         return n - 1
 
-    cdef void step(self, ReversibleJump other, int k, const double* log_law, bitgen_t* rng):
+    cdef void step(self, ReversibleJump other, int k, const double* log_law,
+                   bitgen_t* rng) noexcept nogil:
         """Update the temperature of chain k + 1, then the chain."""
         if self.mode != FIXED:
             # Recomputed, so that a saved state has the same further draws.
@@ -99,18 +103,16 @@ cdef class Population:
             self.level[k] = self.draw_level(k, other.log_target(), log_law, rng)
         other.t = self.grid[k, self.level[k]]
         other.root_t = sqrt(other.t)
-        with nogil:
-            other.iterate(rng)
+        other.iterate(rng)
 
-    cdef void exchange(self, int k, bitgen_t* rng):
+    cdef void exchange(self, int k, ReversibleJump cold, ReversibleJump other, bitgen_t* rng) noexcept nogil:
         """Propose that chains 0 and k + 1 exchange their states, but not temperatures and counts."""
-        cdef ReversibleJump cold = self.chains[0], other = self.chains[k + 1]
         cdef double difference = other.log_target() - cold.log_target()
         cdef int move
         self.exchanges[0, k] += 1
         if log(random_standard_uniform(rng)) < (1.0 - other.t) * difference:
             self.exchanges[1, k] += 1
-            self.chains[0], self.chains[k + 1] = other, cold
+            self.chains[0], self.chains[k + 1] = self.chains[k + 1], self.chains[0]
             cold.t, cold.root_t = other.t, other.root_t
             other.t = other.root_t = 1.0
             for move in range(N_MOVES):
@@ -143,32 +145,33 @@ cdef class Population:
         cdef Py_ssize_t i, kept = 0, kept_b = 0
         cdef int k, n_other = self.grid.shape[0]
         cdef double* b
-        cdef ReversibleJump cold, other
         if log_law.shape[0] != n_other or log_law.shape[1] != self.grid.shape[1]:
             raise ValueError("log_law must have the shape of the grid")
-        with rng.bit_generator.lock:
+        with rng.bit_generator.lock, nogil:
             for i in range(n):
-                cold = self.chains[0]
-                with nogil:
-                    cold.iterate(bits)
+                (<ReversibleJump> self.chains[0]).iterate(bits)
                 for k in range(n_other):
-                    other = self.chains[k + 1]
-                    self.step(other, k, &log_law[k, 0], bits)
+                    self.step(<ReversibleJump> self.chains[k + 1], k, &log_law[k, 0], bits)
                     if log_sums is not None:
-                        log_sums[k, self.level[k]] += other.log_target()
+                        log_sums[k, self.level[k]] += (<ReversibleJump> self.chains[k + 1]).log_target()
                         visits[k, self.level[k]] += 1.0
                 for k in range(n_other):
-                    self.exchange(k, bits)
+                    self.exchange(k, <ReversibleJump> self.chains[0], <ReversibleJump> self.chains[k + 1],
+                                  bits)
                 if words is None or (done + i + 1) % thin:
                     continue
-                cold = self.chains[0]
                 b = NULL
                 if ((done + i + 1) // thin - 1) % every == 0:
                     b = &coefficients[kept_b, 0]
                     kept_b += 1
-                log_posterior[kept] = cold.record(&words[kept, 0], words.shape[1], b, &sums[0, 0])
+                log_posterior[kept] = (<ReversibleJump> self.chains[0]).record(
+                    &words[kept, 0], words.shape[1], b, &sums[0, 0])
                 kept += 1
         return kept, kept_b
+
+    cdef list ordered(self):
+        """Return the chains, chain 0 first."""
+        return [<ReversibleJump> self.chains[k] for k in range(self.grid.shape[0] + 1)]
 
     def levels(self):
         """Return the grid positions of all chains except the first, shape (K,)."""
@@ -176,16 +179,16 @@ cdef class Population:
 
     def states(self):
         """Return gamma (K + 1, J) and internal coefficients (K + 1, D + 1) of all chains."""
-        states = [chain.state() for chain in self.chains]
+        states = [chain.state() for chain in self.ordered()]
         return np.array([state[0] for state in states]), np.array([state[1] for state in states])
 
     def counts(self):
         """Return counts of moves by chain (K + 1, 2, 4) and of exchanges (2, K)."""
-        return np.array([chain.counts() for chain in self.chains]), np.array(self.exchanges)
+        return np.array([chain.counts() for chain in self.ordered()]), np.array(self.exchanges)
 
     def set_counts(self, moves, exchanges):
         """Set the counts, as `counts` returned them."""
         cdef int64_t[:, ::1] given = np.ascontiguousarray(exchanges, dtype=np.int64)
-        for chain, count in zip(self.chains, moves, strict=True):
+        for chain, count in zip(self.ordered(), moves, strict=True):
             chain.set_counts(np.ascontiguousarray(count, dtype=np.int64))
         self.exchanges[:, :] = given
