@@ -1,3 +1,4 @@
+from collections.abc import Sequence
 from typing import final
 
 import numpy as np
@@ -65,13 +66,21 @@ class ParticleLoop:
         rng: np.random.Generator,
         pool: NDArray[np.int32],
         moves: int,
-        k: NDArray[np.int32],
-        centres: NDArray[np.int32],
-        beta: FloatArray,
-        mean: FloatArray,
-        sigma2: FloatArray,
-        delta2: FloatArray,
-        log_marginal: FloatArray,
+        particles: Sequence[np.ndarray],
         tried: IntArray,
         accepted: IntArray,
     ) -> None: ...
+    def iterate(
+        self,
+        rng: np.random.Generator,
+        n: int,
+        pool: NDArray[np.int32] | None,
+        moves: int,
+        particle: Sequence[np.ndarray],
+        draws: Sequence[np.ndarray],
+        tried: IntArray,
+        accepted: IntArray,
+        *,
+        after: int,
+        thin: int,
+    ) -> int: ...

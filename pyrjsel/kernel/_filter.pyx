@@ -18,6 +18,7 @@ columns are equal up to rounding.
 
 cimport cython
 from libc.math cimport INFINITY, exp, fmax, fmin, lgamma, log, sqrt
+from libc.string cimport memcpy
 
 import numpy as np
 
@@ -34,6 +35,26 @@ cdef enum:                      # moves of the filter
     ZERO = 0
     BIRTH = 1
     DEATH = 2
+
+cdef struct particles_t:        # arrays of `Particles`
+    int* k
+    int* centres
+    double* beta
+    double* mean
+    double* sigma2
+    double* delta2
+    double* log_marginal
+
+cdef particles_t pointers_of(arrays):
+    """Pointers into the arrays of `Particles`, in their order, which must be kept."""
+    cdef particles_t p
+    cdef int[::1] k = arrays[0]
+    cdef int[:, ::1] centres = arrays[1]
+    cdef double[:, ::1] beta = arrays[2], mean = arrays[3]
+    cdef double[::1] sigma2 = arrays[4], delta2 = arrays[5], log_marginal = arrays[6]
+    p.k, p.centres, p.beta, p.mean = &k[0], &centres[0, 0], &beta[0, 0], &mean[0, 0]
+    p.sigma2, p.delta2, p.log_marginal = &sigma2[0], &delta2[0], &log_marginal[0]
+    return p
 
 cdef double LOG_2PI = 1.8378770664093453
 cdef double LOG_2 = 0.6931471805599453
@@ -176,9 +197,8 @@ cdef class ParticleLoop:
                 self.take(k[i], &centres[i, 0])
                 out[i] = self.factorise(k[i] + self.fixed, sigma2[i], delta2[i])
 
-    def refresh(self, rng, const int[::1] pool, int moves, int[::1] k, int[:, ::1] centres,
-                double[:, ::1] beta, double[:, ::1] mean, double[::1] sigma2, double[::1] delta2,
-                double[::1] log_marginal, long long[::1] tried, long long[::1] accepted):
+    def refresh(self, rng, const int[::1] pool, int moves, particles, long long[::1] tried,
+                long long[::1] accepted):
         """Make invariant moves of each particle, and draw its coefficients and variances; in place.
 
         Parameters
@@ -188,27 +208,85 @@ cdef class ParticleLoop:
             Independent uniform rows, all cached, P >= `moves`: what births and shifts propose.
         moves : int
             Of each particle.
-        k, centres, beta, mean, sigma2, delta2, log_marginal : arrays
-            Of the particles, as in `FilterState`.
+        particles : sequence of arrays
+            Those of `Particles`, in its order.
         tried, accepted : int64 array (3,)
             Added to: births, deaths and shifts.
         """
         cdef bitgen_t* bits = bitgen_of(rng)
-        cdef Py_ssize_t i
-        cdef int d
+        cdef particles_t p = pointers_of(particles)
+        cdef Py_ssize_t i, count = len(particles[0])
         if pool.shape[0] < moves or (moves and pool.shape[0] == 0):
             raise ValueError("pool must have an entry for each move")
         with rng.bit_generator.lock, nogil:
-            for i in range(k.shape[0]):
-                self.take(k[i], &centres[i, 0])
-                log_marginal[i] = self.factorise(k[i] + self.fixed, sigma2[i], delta2[i])
-                if moves:
-                    self.rejuvenate(bits, &pool[0], pool.shape[0], moves, &k[i], &centres[i, 0], sigma2[i],
-                                    delta2[i], &log_marginal[i], &tried[0], &accepted[0])
-                d = k[i] + self.fixed
-                self.draw(bits, d, &beta[i, 0], &sigma2[i], &delta2[i])
-                log_marginal[i] = self.factorise(d, sigma2[i], delta2[i])
-                self.solve_t(d, &mean[i, 0], 0.0, NULL)
+            for i in range(count):
+                self.renew(bits, &pool[0], pool.shape[0], moves, &p, i, &tried[0], &accepted[0])
+
+    def iterate(self, rng, Py_ssize_t n, pool, int moves, particle, draws, long long[::1] tried,
+                long long[::1] accepted, *, Py_ssize_t after, Py_ssize_t thin):
+        """Make `n` iterations of one particle, and record it after every `thin`-th after burn-in.
+
+        Parameters
+        ----------
+        rng : numpy.random.Generator
+        n : int
+        pool : int32 array (`moves`,) or None
+            As of :meth:`refresh`; None draws rows in each iteration, which must all be cached.
+        moves : int
+        particle, draws : sequence of arrays
+            Those of `Particles`, in its order: of the state, and of draws with enough room.
+        tried, accepted : int64 array (3,)
+        after : int
+            Iterations before these since the end of burn-in; negative before it.
+        thin : int
+
+        Returns
+        -------
+        int
+            Number of recorded draws.
+        """
+        cdef bitgen_t* bits = bitgen_of(rng)
+        cdef particles_t p = pointers_of(particle), out = pointers_of(draws)
+        cdef int[::1] rows = np.empty(moves, dtype=np.int32) if pool is None else pool
+        cdef bint drawn = pool is None
+        cdef Py_ssize_t i, kept = 0
+        cdef int move
+        if rows.shape[0] != moves or moves < 1:
+            raise ValueError("pool must have an entry for each move")
+        with rng.bit_generator.lock, nogil:
+            for i in range(n):
+                if drawn:
+                    for move in range(moves):
+                        rows[move] = <int> (random_standard_uniform(bits) * self.t)
+                self.renew(bits, &rows[0], moves, moves, &p, 0, &tried[0], &accepted[0])
+                after += 1
+                if after > 0 and after % thin == 0:
+                    self.copy(&p, &out, kept)
+                    kept += 1
+        return kept
+
+    cdef void renew(self, bitgen_t* bits, const int* pool, Py_ssize_t n_pool, int moves, particles_t* p,
+                    Py_ssize_t i, long long* tried, long long* accepted) noexcept nogil:
+        """Make invariant moves of particle i, and draw its coefficients and variances."""
+        cdef int* centres = p.centres + i * self.most
+        cdef int d
+        self.take(p.k[i], centres)
+        p.log_marginal[i] = self.factorise(p.k[i] + self.fixed, p.sigma2[i], p.delta2[i])
+        if moves:
+            self.rejuvenate(bits, pool, n_pool, moves, &p.k[i], centres, p.sigma2[i], p.delta2[i],
+                            &p.log_marginal[i], tried, accepted)
+        d = p.k[i] + self.fixed
+        self.draw(bits, d, p.beta + i * self.ld, &p.sigma2[i], &p.delta2[i])
+        p.log_marginal[i] = self.factorise(d, p.sigma2[i], p.delta2[i])
+        self.solve_t(d, p.mean + i * self.ld, 0.0, NULL)
+
+    cdef void copy(self, const particles_t* p, particles_t* out, Py_ssize_t i) noexcept nogil:
+        """Copy the first particle to place i of others."""
+        out.k[i], out.sigma2[i], out.delta2[i] = p.k[0], p.sigma2[0], p.delta2[0]
+        out.log_marginal[i] = p.log_marginal[0]
+        memcpy(out.centres + i * self.most, p.centres, self.most * sizeof(int))
+        memcpy(out.beta + i * self.ld, p.beta, self.ld * sizeof(double))
+        memcpy(out.mean + i * self.ld, p.mean, self.ld * sizeof(double))
 
     # ------------------------------------------------------------------ the filter's moves
 

@@ -161,13 +161,17 @@ class Particles:
         """Return these arrays by name."""
         return {item.name: getattr(self, item.name) for item in fields(Particles)}
 
+    def in_order(self) -> list[np.ndarray]:
+        """Return these arrays in the order of the attributes, as loops take them."""
+        return list(self.arrays().values())
+
     def copies(self) -> "Particles":
         """Return copies of these arrays."""
-        return Particles(*(array.copy() for array in self.arrays().values()))
+        return Particles(*(array.copy() for array in self.in_order()))
 
     def take(self, which: IntArray | slice) -> "Particles":
         """Return some of the particles; a slice gives views."""
-        return Particles(*(array[which] for array in self.arrays().values()))
+        return Particles(*(array[which] for array in self.in_order()))
 
     def held(self) -> NDArray[np.int32]:
         """Return the rows of the centres of all particles, with repeats."""

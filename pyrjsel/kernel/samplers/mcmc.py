@@ -12,7 +12,7 @@ from pyrjsel._typing import FloatArray
 from pyrjsel._warnings import warn
 from pyrjsel.kernel.posterior import EqualDraws, KernelPosterior
 from pyrjsel.kernel.samplers.columns import Columns
-from pyrjsel.kernel.samplers.particles import loop_of, refresh, start
+from pyrjsel.kernel.samplers.particles import loop_of, start
 from pyrjsel.kernel.samplers.serialization import columns_to_plain, particles_from_plain, parts_from_plain
 from pyrjsel.kernel.samplers.stopping import WORDS, quantities, stopping
 from pyrjsel.kernel.state import MOVES, KernelDraws, KernelSettings, Particles
@@ -55,23 +55,20 @@ class ChainRunner:
         """Run `n` more iterations: invariant moves, then the coefficients and the variances."""
         if len(self.draws.k) < self.job.draws:
             self.widen()
-        for _ in range(n):
-            self._iterate()
-            self.done += 1
-            after = self.done - self.job.burn_in
-            if after > 0 and after % self.job.thin == 0:
-                for name, array in vars(self.particle).items():
-                    getattr(self.draws, name)[self.kept] = array[0]
-                self.kept += 1
-
-    def _iterate(self) -> None:
-        columns, moves = self.columns, self.job.moves
-        pool = self.rng.integers(columns.t, size=moves, dtype=np.int32)
-        if columns.t > ALL_ROWS:
-            columns.ensure(pool)
-        refresh(self.loop, columns, self.particle, moves, pool, self.rng, self.counts)
-        if columns.t > ALL_ROWS:
-            columns.retain(self.particle.held())
+        job, columns, pool, stop = self.job, self.columns, None, self.done + n
+        while self.done < stop:
+            if columns.t > ALL_ROWS:
+                n, pool = 1, self.rng.integers(columns.t, size=job.moves, dtype=np.int32)
+                columns.ensure(pool)
+            self.loop.see(columns.slot[: columns.t], columns.gram, columns.moments, columns.yy)
+            room, after = self.draws.take(slice(self.kept, None)), self.done - job.burn_in
+            state, into = self.particle.in_order(), room.in_order()
+            self.kept += self.loop.iterate(
+                self.rng, n, pool, job.moves, state, into, *self.counts, after=after, thin=job.thin
+            )
+            self.done += n
+            if columns.t > ALL_ROWS:
+                columns.retain(self.particle.held())
 
     def plain_state(self) -> Plain:
         """Return the state between two iterations as plain data."""

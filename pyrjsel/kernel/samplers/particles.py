@@ -101,16 +101,4 @@ def refresh(
     """
     loop.see(columns.slot[: columns.t], columns.gram, columns.moments, columns.yy)
     for part in particles.chunks():
-        loop.refresh(
-            rng,
-            pool,
-            moves,
-            part.k,
-            part.centres,
-            part.beta,
-            part.mean,
-            part.sigma2,
-            part.delta2,
-            part.log_marginal,
-            *counts,
-        )
+        loop.refresh(rng, pool, moves, part.in_order(), *counts)

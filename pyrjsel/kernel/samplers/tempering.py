@@ -188,10 +188,7 @@ class _Path:
                 columns.ensure(pool)
             self.see(power)
             for part in particles.chunks():
-                self.loop.refresh(
-                    rng, pool, moves, part.k, part.centres, part.beta, part.mean, part.sigma2, part.delta2,
-                    part.log_marginal, *counts,
-                )  # fmt: skip
+                self.loop.refresh(rng, pool, moves, part.in_order(), *counts)
 
 
 def pool_evidence(log_evidences: FloatArray) -> tuple[float, float]:
