@@ -92,7 +92,7 @@ EXTENSIONS = [
     extension("pyrjsel.selection.evidence._evidence"),
     extension("pyrjsel.selection.samplers.reversible_jump._gaussian_jump", random=True),
     extension("pyrjsel.selection.samplers.reversible_jump._size_jump", random=True),
-    extension("pyrjsel.selection.samplers.collapsed._sums"),
+    extension("pyrjsel.selection.samplers.collapsed._corrected", random=True),
     extension("pyrjsel.selection.samplers.gibbs._gibbs", random=True),
     extension("pyrjsel.selection.regression._gram"),
     extension("pyrjsel.selection.evidence._laplace"),

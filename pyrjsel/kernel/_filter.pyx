@@ -249,12 +249,12 @@ cdef class ParticleLoop:
         cdef particles_t p = pointers_of(particle), out = pointers_of(draws)
         cdef int[::1] rows = np.empty(moves, dtype=np.int32) if pool is None else pool
         cdef bint drawn = pool is None
-        cdef Py_ssize_t i, kept = 0
+        cdef Py_ssize_t _, kept = 0
         cdef int move
         if rows.shape[0] != moves or moves < 1:
             raise ValueError("pool must have an entry for each move")
         with rng.bit_generator.lock, nogil:
-            for i in range(n):
+            for _ in range(n):
                 if drawn:
                     for move in range(moves):
                         rows[move] = <int> (random_standard_uniform(bits) * self.t)

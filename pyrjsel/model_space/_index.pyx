@@ -16,16 +16,15 @@ cdef inline uint64_t _mix(const uint64_t* words, Py_ssize_t n) noexcept nogil:
     return h ^ (h >> 29)
 
 
-cdef inline Py_ssize_t _slot_of(
-    const int64_t[::1] slots, const uint64_t[:, ::1] table, const uint64_t* row, Py_ssize_t n_words,
-) noexcept nogil:
-    """The slot of this model, or the empty slot where it belongs."""
-    cdef Py_ssize_t mask = slots.shape[0] - 1
+cdef Py_ssize_t slot_of(const int64_t* slots, Py_ssize_t n_slots, const uint64_t* table,
+                        const uint64_t* row, Py_ssize_t n_words) noexcept nogil:
+    """The slot of this model, or the empty slot where it belongs; `n_slots` is a power of two."""
+    cdef Py_ssize_t mask = n_slots - 1
     cdef Py_ssize_t slot = <Py_ssize_t>(_mix(row, n_words) & <uint64_t>mask)
     cdef Py_ssize_t k
     while slots[slot] >= 0:
         k = 0
-        while k < n_words and table[slots[slot], k] == row[k]:
+        while k < n_words and table[slots[slot] * n_words + k] == row[k]:
             k += 1
         if k == n_words:
             break
@@ -72,7 +71,7 @@ def index_rows(
         raise ValueError("The table has no empty slot.")
     with nogil:
         for row in range(m):
-            slot = _slot_of(slots, table, &block[row, 0], n_words)
+            slot = slot_of(&slots[0], slots.shape[0], &table[0, 0], &block[row, 0], n_words)
             if slots[slot] < 0 and insert:
                 for k in range(n_words):
                     table[n, k] = block[row, k]

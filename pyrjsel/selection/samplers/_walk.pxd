@@ -48,6 +48,7 @@ cdef class Walk:
     cdef void settle(self, int a) noexcept nogil
     cdef void measure(self, int a) noexcept nogil
     cdef int load(self, int a) noexcept nogil
+    cdef int put(self, const unsigned char* gamma, const double* powers) noexcept nogil
     cdef int toggle(self, int a, int j) noexcept nogil
     cdef void flip(self, int a, double u) noexcept nogil
     cdef int draw_slot(self, int a, bitgen_t* rng) noexcept nogil

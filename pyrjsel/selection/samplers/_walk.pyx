@@ -526,24 +526,30 @@ cdef class Walk:
 
         Chains set to the same models have the same further draws, bit for bit.
         """
-        cdef int k, j, failed
+        cdef int failed
         cdef const unsigned char[:, ::1] given = np.array(gamma, dtype=np.uint8, order="C")
         cdef const double[::1] t = self.powers() if powers is None else np.array(powers, dtype=np.float64)
         if given.shape[0] != self.n_replicas or given.shape[1] != self.n_terms:
             raise ValueError("gamma must have a row for each replica and an entry for each term")
         if t.shape[0] != self.n_replicas or t[0] != 1.0 or not np.all(np.asarray(t) > 0.0):
             raise ValueError("powers must be positive, one per replica, the first of them 1")
+        with nogil:
+            failed = self.put(&given[0, 0] if self.n_terms else NULL, &t[0])
+        self.check_memory()
+        if failed:
+            raise SingularModelError("a model of the chain has no coefficient prior")
+
+    cdef int put(self, const unsigned char* gamma, const double* powers) noexcept nogil:
+        """Set the state to models (K, J) and inverse temperatures; non-zero if a model does not exist."""
+        cdef int k
         for k in range(self.n_replicas):
             self.place[k] = k
-            self.replicas[k].power = t[k]
-            for j in range(self.n_terms):
-                self.replicas[k].m.gamma[j] = given[k, j]
+            self.replicas[k].power = powers[k]
+            memcpy(self.replicas[k].m.gamma, gamma + <Py_ssize_t> k * self.n_terms, self.n_terms)
         for k in range(self.n_replicas):
-            with nogil:
-                failed = self.load(k)
-            self.check_memory()
-            if failed:
-                raise SingularModelError("a model of the chain has no coefficient prior")
+            if self.load(k) != 0:
+                return 1
+        return 0
 
     def set_family_rate(self, double rate):
         """Set the number of block updates per unit of time; 0 if there are no blocks."""

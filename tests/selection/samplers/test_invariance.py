@@ -11,10 +11,9 @@ import numpy as np
 import pytest
 from scipy import stats
 from selection_checks import LEVEL, Scenario, holm
-from selection_world import World, bad_surrogate
+from selection_world import World, bad_surrogate, without_correction
 from turns import every
 
-from pyrjsel.selection.samplers.collapsed.corrected_chain import CorrectedChain
 from pyrjsel.selection.samplers.reversible_jump.surrogate_jumps import SurrogateJumps
 
 COSTS = {"stage": 2.0, "age": 1.0, "bp": 1.5, "smoke": 1.0}
@@ -167,6 +166,6 @@ def test_corrected_walks_leave_the_joint_law_alone(scenario):
 def test_walks_on_a_bad_surrogate_need_the_correction(monkeypatch, corrected):
     bad_surrogate(monkeypatch, 0.3)
     if not corrected:
-        monkeypatch.setattr(CorrectedChain, "log_ratio", lambda self, known: 0.0)
+        without_correction(monkeypatch)
     moved = faults(World(WALKS[0]), 1500, seed=58, iterations=3, walk=World.walk_collapsed)
     assert (moved == {}) == corrected

@@ -207,3 +207,18 @@ def bad_surrogate(monkeypatch, shift):
 
     original = corrected.first_lessons
     monkeypatch.setattr(corrected, "first_lessons", lessons)
+
+
+def without_correction(monkeypatch):
+    """Let chains take the surrogate for the posterior."""
+
+    def used(self, *surrogate):
+        original(self, *surrogate)
+        walks[self.integrals] = self.walk
+
+    def made(self, gamma):
+        return replace(integrated(self, gamma), log_mass=float(walks[self].log_mass()[0]))
+
+    walks, original, integrated = {}, CorrectedChain.use, corrected.Integrals._make
+    monkeypatch.setattr(CorrectedChain, "use", used)
+    monkeypatch.setattr(corrected.Integrals, "_make", made)

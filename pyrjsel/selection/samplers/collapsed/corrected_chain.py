@@ -10,7 +10,6 @@ several temperatures it is reversible with respect to the product of pi~ and its
 same: on rejection all replicas return. pi~ is adapted during burn-in and then fixed.
 """
 
-from collections import OrderedDict
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -18,21 +17,22 @@ import numpy as np
 from scipy.special import logsumexp
 
 from pyrjsel._errors import DataError
-from pyrjsel._typing import ByteArray, FloatArray, IntArray, WordArray
+from pyrjsel._typing import ByteArray, FloatArray, IntArray
 from pyrjsel.model_space import ModelSpace, pack
+from pyrjsel.model_space.bits import n_words
 from pyrjsel.selection.evidence.importance_quality import MATTERS
 from pyrjsel.selection.evidence.laplace import Integral, MarginalLikelihood
 from pyrjsel.selection.evidence.surrogate import Surrogate, learn_corrections
 from pyrjsel.selection.samplers._walk import SingularModelError
 from pyrjsel.selection.samplers.base import Job
-from pyrjsel.selection.samplers.collapsed._sums import add_moments, add_path
+from pyrjsel.selection.samplers.collapsed._corrected import CorrectedWalk, KnownModels
 from pyrjsel.selection.samplers.collapsed.chain import EVERY, CollapsedChain, CollapsedMoves
 from pyrjsel.selection.samplers.recording.rao_blackwell import CORRECTED_ROWS
 from pyrjsel.selection.samplers.recording.recorder import Block, ChainDraws
 from pyrjsel.storage import Content
 
-# Number of integrals that a chain keeps, the most recently used; others are recomputed when needed. About 1
-# kB each.
+# Number of integrals that a chain keeps before it forgets all; they are recomputed when needed. About 1 kB
+# each.
 KEPT_INTEGRALS = 2**15
 # Target relative variance of one integral: errors of 2 % in single models are far below the Monte Carlo
 # error of a chain that visits many, and are reported.
@@ -41,8 +41,6 @@ VARIANCE = 5e-4
 LEAD, EXPAND, LEARN = 0.25, 0.5, 0.75
 # Steps of the search for the first expansion, from the smallest model, and their length.
 SEARCH_STEPS, SEARCH_TIME = 8, 2.0
-# Limit of arguments of exp, which only chains without burn-in have come near.
-MOST_LOG_WEIGHT = 300.0
 # Proportion of its visits by one chain that a model may have more of by all of them.
 OFTENER = 1.25
 # Other terms that may be in the place of one which no visited model lacked.
@@ -56,11 +54,10 @@ LEARNT = 2**16
 
 @dataclass(frozen=True, slots=True)
 class Known:
-    """Log posterior mass of a model, its integral without draws, and the model packed, (1, words)."""
+    """Log posterior mass of a model, and its integral without draws."""
 
     log_mass: float
     integral: Integral
-    words: WordArray
 
 
 class Integrals:
@@ -72,23 +69,36 @@ class Integrals:
     space : ModelSpace
     exact : bool
         Whether Laplace values are corrected by importance sampling.
+
+    Attributes
+    ----------
+    models : KnownModels
+        What the compiled loop reads.
+    known : list of Known
+        By number of the model in the loop.
     """
 
     def __init__(self, marginal: MarginalLikelihood, space: ModelSpace, exact: bool) -> None:
         self.marginal, self.space, self.exact = marginal, space, exact
-        self.table: OrderedDict[bytes, Known] = OrderedDict()
+        self.models = KnownModels(n_words(space.n_terms), marginal.regression.n_columns)
+        self.known: list[Known] = []
 
     def of(self, gamma: ByteArray) -> Known:
         """Return the mass and the integral of a model (J,); its mass is 0 if it has no coefficient prior."""
-        key = np.packbits(gamma).tobytes()
-        known = self.table.get(key)
-        if known is None:
-            known = self.table[key] = self._make(gamma)
-            if len(self.table) > KEPT_INTEGRALS:
-                self.table.popitem(last=False)
-        else:
-            self.table.move_to_end(key)
-        return known
+        words = pack(gamma)[0]
+        row = self.models.find(words)
+        if row < 0:
+            known = self._make(gamma)
+            integral, moments = known.integral, np.ascontiguousarray(known.integral.moments)
+            row = self.models.add(words, known.log_mass, integral.columns, moments)
+            self.known.append(known)
+        return self.known[row]
+
+    def make_room(self) -> None:
+        """Forget all models if there are too many."""
+        if len(self.known) > KEPT_INTEGRALS:
+            self.models.clear()
+            self.known.clear()
 
     def _make(self, gamma: ByteArray) -> Known:
         try:
@@ -98,9 +108,9 @@ class Integrals:
             if self.marginal.finder.status != 1:
                 raise
             nothing = Integral(-np.inf, 0.0, np.empty(0, dtype=np.intp), np.empty((3, 0)), None, None)
-            return Known(-np.inf, nothing, pack(gamma))
+            return Known(-np.inf, nothing)
         log_prior = float(self.space.log_prior(gamma))
-        return Known(found.log_marginal + log_prior, found, pack(gamma))
+        return Known(found.log_marginal + log_prior, found)
 
 
 @dataclass(frozen=True)
@@ -214,7 +224,7 @@ class CorrectedChain(CollapsedChain):
         self.integrals = Integrals(self.marginal, self.job.space, self.job.setup.exact)
         learnt = values["learnt"]
         self.surrogate = Surrogate(learnt["at"], learnt["correction"], learnt["of_size"])
-        self.reference = float(learnt["reference"])
+        self.reference = np.array([float(learnt["reference"])])
         self.sum, self.count = learnt["sum"].copy(), float(learnt["count"])
         self.gammas, self.log_ratios = list(learnt["gamma"]), list(learnt["log_ratio"])
         self.corrections = values["moves"][:, -1].copy()
@@ -228,7 +238,7 @@ class CorrectedChain(CollapsedChain):
             "at": self.surrogate.at,
             "correction": self.surrogate.correction,
             "of_size": np.zeros(self.job.space.log_size.size) if of_size is None else of_size,
-            "reference": np.array(self.reference),
+            "reference": np.array(self.reference[0]),
             "sum": self.sum.copy(),
             "count": np.array(self.count),
             "gamma": np.array(self.gammas, dtype=np.uint8).reshape(len(self.gammas), n_terms),
@@ -240,6 +250,7 @@ class CorrectedChain(CollapsedChain):
         self.surrogate = surrogate
         evidences = surrogate.evidences(self.job.regression, powers.size)
         self.make_walk(evidences, surrogate.space(self.job.space), gamma, powers)
+        self.loop = CorrectedWalk(self.walk, self.integrals.models)
 
     # ------------------------------------------------------------------ one iteration
 
@@ -249,15 +260,50 @@ class CorrectedChain(CollapsedChain):
         return 1.0
 
     def run(self, n: int, block: Block | None = None) -> tuple[int, int]:
-        """Run `n` iterations, each corrected; nothing is written into blocks."""
-        draws: list[Known] = []
-        for i in range(n):
-            if self.done + i < LEAD * self.job.burn_in:
+        """Run `n` iterations, each corrected; return the numbers of draws and of coefficient vectors."""
+        self.integrals.make_room()
+        self.drawn, kept, done = np.empty(0 if block is None else len(block.words), dtype=np.int64), 0, 0
+        while done < n:
+            if self.done + done < LEAD * self.job.burn_in:
                 self.lead()
-            else:
-                self.iterate(self.done + i, draws if block is not None else None)
-        self.write_draws(draws)
-        return 0, 0
+                done += 1
+                continue
+            burning = self.done + done < self.job.burn_in
+            more = {} if burning else {"counts": self.corrections, "reference": self.reference}
+            if block is not None:
+                more |= self.room(block, done, kept)
+            ran, drawn = self.loop.run(self.rng, 1 if burning else n - done, self.job.setup.time, **more)
+            done, kept = done + ran, kept + drawn
+            if burning and ran:
+                self.study()
+            elif done < n:
+                self.integrals.of(self.walk.gamma()[0])
+        return kept, 0
+
+    def room(self, block: Block, done: int, kept: int) -> dict[str, Any]:
+        """Return the arguments of the loop for what it records after `done` iterations and `kept` draws."""
+        recorded, averages = self.done - self.job.burn_in + done, self.collector.averages
+        assert averages is not None
+        return {
+            "done": recorded,
+            "thin": self.job.thin,
+            "sums": averages.at(recorded // self.job.thin)[0],
+            "moments": self.collector.sums,
+            "words": block.words[kept:],
+            "log_mass": block.log_posterior[kept:],
+            "rows": self.drawn[kept:],
+        }
+
+    def record(self, n: int) -> None:
+        """Run and record `n` iterations after burn-in, and errors of the integrals of new models."""
+        before = len(self.collector.series["index"])
+        super().record(n)
+        index = self.collector.series["index"].rows[before:]
+        new = np.flatnonzero(index >= self.collector.described)
+        _, first = np.unique(index[new], return_index=True)
+        for row in self.drawn[new[first]]:
+            integral = self.integrals.known[row].integral
+            self.collector.describe(integral.variance, integral.effective)
 
     def lead(self) -> None:
         """Run one uncorrected iteration at the beginning of burn-in, and learn from the modes."""
@@ -270,58 +316,6 @@ class CorrectedChain(CollapsedChain):
         self.marginal.check_mode()
         self.sum += mode
         self.count += 1.0
-
-    def log_ratio(self, known: Known) -> float:
-        """Return log pi / pi~ of the present model."""
-        return known.log_mass - float(self.walk.log_mass()[0])
-
-    def iterate(self, number: int, draws: list[Known] | None) -> None:
-        """Run one iteration: moves on the surrogate, then acceptance or rejection; record it in `draws`."""
-        before = self.walk.gamma()
-        known = self.integrals.of(before[0])
-        ratio = self.log_ratio(known)
-        paths = np.zeros((2, before.shape[1]))
-        self.walk.run(self.rng, 1, self.job.setup.time, sums=paths)
-        gamma = self.walk.gamma()[0]
-        found = self.integrals.of(gamma)
-        proposed = self.log_ratio(found)
-        u = self.rng.random()
-        accepted = u < np.exp(min(0.0, proposed - ratio))
-        if number < self.job.burn_in:
-            self.learn(before[0], ratio)
-            self.learn(gamma, proposed)
-        if not accepted:
-            self.walk.set_state(before)
-            gamma, found = before[0], known
-        if number < self.job.burn_in:
-            self.study(found)
-            return
-        self.corrections += (1, int(accepted))
-        if np.isnan(self.reference):
-            self.reference = ratio
-        if draws is not None:
-            recorded = number - self.job.burn_in
-            if (recorded + 1) % self.job.thin == 0:
-                draws.append(found)
-            weight = np.exp(min(self.reference - ratio, MOST_LOG_WEIGHT))
-            assert self.collector.averages is not None
-            sums = self.collector.averages.at(recorded // self.job.thin)[0]
-            add_path(sums, before[0], float(weight), paths, self.job.setup.time)
-
-    def write_draws(self, draws: list[Known]) -> None:
-        """Write draws to the collector."""
-        if not draws:
-            return
-        collector = self.collector
-        block = collector.room(len(draws))
-        block.words[:] = np.concatenate([known.words for known in draws])
-        block.log_posterior[:] = [known.log_mass for known in draws]
-        collector.add(block, len(draws), 0)
-        for model, known in zip(collector.series["index"].rows[-len(draws) :], draws, strict=True):
-            integral = known.integral
-            if model >= collector.described:
-                collector.describe(integral.variance, integral.effective)
-            add_moments(collector.sums, integral.columns, integral.moments)
 
     def finish(self, completed: bool) -> ChainDraws:
         """Return the recorded values; frequently visited models get enough draws for coefficients."""
@@ -433,8 +427,12 @@ class CorrectedChain(CollapsedChain):
         error = mass - float(self.walk.log_mass()[0]) + self.surrogate.corrected(gamma[0], self.job.space)
         return mass, error
 
-    def study(self, known: Known) -> None:
-        """Learn the mean coefficients of a model of burn-in."""
+    def study(self) -> None:
+        """Learn from an iteration of burn-in: errors of the surrogate, and mean coefficients."""
+        loop = self.loop
+        for gamma, ratio in zip(loop.models(), (loop.ratio_before, loop.ratio_found), strict=True):
+            self.learn(gamma, ratio)
+        known = self.integrals.known[loop.found if loop.accepted else loop.before]
         regression, centre = self.job.regression, np.zeros(self.job.regression.n_columns)
         centre[known.integral.columns] = known.integral.moments[0]
         centre[: regression.leading] += centre @ regression.shifts(np.arange(centre.size))

@@ -10,7 +10,6 @@ from pyrjsel import ParameterError
 from pyrjsel.model_space import PackedModels
 from pyrjsel.report import errors
 from pyrjsel.runtime.ladder import EXCHANGE_RATE, HOTTEST, adapted, check_temperatures
-from pyrjsel.selection.samplers.collapsed._sums import add_moments, add_path
 from pyrjsel.selection.samplers.recording import rao_blackwell
 from pyrjsel.selection.samplers.recording.rao_blackwell import CORRECTED_ROWS, WALK_ROWS, estimate
 from pyrjsel.selection.samplers.recording.recorder import (
@@ -52,30 +51,6 @@ def surrogate_chains(chains, draws, seed, off=0.8):
             ]
         found.append(SimpleNamespace(averages=kept.of(draws, 1, 1.0)))
     return found, index
-
-
-def test_sums_of_draws_on_surrogates():
-    """Against numpy, to rounding."""
-    rng = np.random.default_rng(4)
-    sums, want = np.zeros((CORRECTED_ROWS, 3)), np.zeros((CORRECTED_ROWS, 3))
-    coefficients, expected = np.zeros((4, 6)), np.zeros((4, 6))
-    for _ in range(20):
-        gamma, weight = rng.integers(0, 2, 3).astype(np.uint8), rng.gamma(2.0)
-        paths, moments = rng.random((2, 3)), rng.normal(size=(3, 9))[:, :4]
-        columns = np.sort(rng.choice(6, 4, replace=False))
-        add_path(sums, gamma, weight, paths, 0.7)
-        add_moments(coefficients, columns, moments)
-        h, other = weight * paths / 0.7
-        ones = np.ones(3)
-        powers = [gamma, weight * gamma, weight**2 * gamma]
-        want += [*powers, h, other, weight * ones, weight**2 * ones]
-        expected[:, columns] += [*moments, np.ones(4)]
-    np.testing.assert_allclose(sums, want, rtol=1e-12)
-    np.testing.assert_allclose(coefficients, expected, rtol=1e-12, atol=1e-14)
-    with pytest.raises(ValueError, match="columns"):
-        add_moments(coefficients, np.array([6]), np.ones((3, 1)))
-    with pytest.raises(ValueError, match="terms"):
-        add_path(sums, np.zeros(2, np.uint8), 1.0, np.ones((2, 3)), 1.0)
 
 
 @pytest.mark.parametrize(("terms", "most"), [(1, SEGMENTS), (MANY + 1, FEW_SEGMENTS)])
