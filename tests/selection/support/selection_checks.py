@@ -133,7 +133,7 @@ def holm(p_values: np.ndarray, names: list[str], level: float = LEVEL) -> dict[s
 
 
 def mean_faults(gaps: np.ndarray, level: float = LEVEL) -> dict[str, float]:
-    """Return the columns of independent differences (draws, k) whose means are not zero (normal law, Holm)."""
+    """Return the columns of independent differences (draws, k) whose means are not 0 (normal law, Holm)."""
     error = gaps.std(axis=0, ddof=1) / np.sqrt(len(gaps))
     z = np.divide(gaps.mean(axis=0), error, out=np.zeros(error.size), where=error > 0)
     return holm(2 * stats.norm.sf(np.abs(z)), [f"mean {k}" for k in range(z.size)], level)
