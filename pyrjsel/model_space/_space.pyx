@@ -171,19 +171,21 @@ cdef inline int _turn_children(
     const space_t* s, const unsigned char* gamma, int j, int* n_open, double* log_open
 ) noexcept nogil:
     """Update the counts of open terms for a flip of j; return how many children of j change."""
-    cdef int e, f, child, others, turned = 0
-    cdef int sign = -1 if gamma[j] else 1
+    # Pointers of their own: the counts that are written might be any of the arrays.
+    cdef const int* first = s.parent_start
+    cdef const int* parent = s.parent
+    cdef const unsigned char* free_term = s.free_term
+    cdef int e, f, child, last, turned = 0
+    cdef int sign = -1 if gamma[j] else 1, strong = s.heredity == HEREDITY_STRONG
     for e in range(s.child_start[j], s.child_start[j + 1]):
         child = s.child[e]
-        if not s.free_term[child]:
+        if not free_term[child]:
             continue
         # j is decisive if all other parents are included (strong heredity) or none is (weak).
-        others = 0
-        for f in range(s.parent_start[child], s.parent_start[child + 1]):
-            if s.parent[f] != j and gamma[s.parent[f]] != (s.heredity == HEREDITY_STRONG):
-                others = 1
-                break
-        if others == 0:
+        f, last = first[child], first[child + 1]
+        while f < last and (parent[f] == j or gamma[parent[f]] == strong):
+            f += 1
+        if f == last:
             n_open[s.rank[child]] += sign
             log_open[0] += sign * s.odds_open[child]
             turned += 1

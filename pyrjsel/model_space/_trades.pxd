@@ -38,7 +38,7 @@ cdef class Trades:
     cdef double* weight         # (J) probabilities of the next unit
     cdef double* scratch        # (J), as the next two
     cdef double* root
-    cdef int* able              # (J) terms that may enter alone
+    cdef int* able              # (J) terms that may leave, or enter alone
     cdef bint bounded           # whether there is a budget or a largest size
 
     # Use: begin; fill row() and draw until nothing is drawn, moving the evidence by flip[step[i] : step[i +

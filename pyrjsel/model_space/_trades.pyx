@@ -174,21 +174,22 @@ cdef class Trades:
 
     cdef int weigh_out(self, const model_t* m, const double* score) noexcept nogil:
         """Compute the probability of each term to be the next to leave; return how many may leave."""
-        cdef int j, n = 0
+        cdef int i, j, n = 0
+        cdef int* able = self.able
         cdef double top = -INFINITY, total = 0.0
+        memset(self.weight, 0, self.n_terms * sizeof(double))
         for j in range(self.n_terms):
-            self.weight[j] = 0.0
             if m.gamma[j] and score[j] > -INFINITY:
+                able[n] = j
                 n += 1
                 top = fmax(top, score[j])
-        for j in range(self.n_terms):
-            if m.gamma[j] and score[j] > -INFINITY:
-                self.weight[j] = exp(0.5 * (score[j] - top))
-                total += self.weight[j]
-        for j in range(self.n_terms):
-            if m.gamma[j] and score[j] > -INFINITY:
-                self.weight[j] = EQUAL / n + (1.0 - EQUAL) * self.weight[j] / total
+        for i in range(n):
+            self.weight[able[i]] = exp(0.5 * (score[able[i]] - top))
+            total += self.weight[able[i]]
+        for i in range(n):
+            self.weight[able[i]] = EQUAL / n + (1.0 - EQUAL) * self.weight[able[i]] / total
         return n
+
 
     cdef double weigh_in(self, const model_t* m, const double* score) noexcept nogil:
         """Compute the probability of each term to enter next; return the probability that one enters, 0 if
@@ -196,19 +197,38 @@ cdef class Trades:
 
         The returned probability is that of a further unit after the first.
         """
-        cdef int i, j, n_alone = 0, n_blind = 0
+        cdef int i, j, e, lacking, n_alone = 0, n_blind = 0
         cdef double top = -INFINITY, total = 0.0, squares = 0.0, alone
+        cdef bint simple = self.space.c.heredity == HEREDITY_STRONG and not self.bounded, blind
+        # Pointers of their own: the weights that are written might be any of the arrays.
+        cdef const unsigned char* gamma = m.gamma
+        cdef const unsigned char* gone = self.gone
+        cdef const unsigned char* free_term = self.space.c.free_term
+        cdef const int* above_start = self.above_start
+        cdef const int* above = self.above
+        cdef double* weight = self.weight
         for j in range(self.n_terms):
-            self.weight[j] = 0.0
-            if m.gamma[j] or self.gone[j]:
+            weight[j] = 0.0
+            if gamma[j] or gone[j]:
                 continue
             if score[j] > -INFINITY:
                 self.able[n_alone] = j
                 n_alone += 1
                 top = fmax(top, score[j])
-            elif (self.space.c.heredity != HEREDITY_NONE and self.space.c.free_term[j]
-                    and not parents_in(&self.space.c, m.gamma, j) and self.affordable(m, j)):
-                self.weight[j] = -1.0
+                continue
+            if self.space.c.heredity == HEREDITY_NONE or not free_term[j]:
+                continue
+            if simple:
+                # Without branches, which could not be predicted: terms that lack, and those that have left.
+                lacking = blind = 0
+                for e in range(above_start[j], above_start[j + 1]):
+                    lacking |= not gamma[above[e]]
+                    blind |= gone[above[e]]
+                blind = lacking and not blind
+            else:
+                blind = not parents_in(&self.space.c, gamma, j) and self.affordable(m, j)
+            if blind:
+                weight[j] = -1.0
                 n_blind += 1
         for i in range(n_alone):
             self.scratch[i] = fmax(0.5 * (score[self.able[i]] - top), DEEPEST)
