@@ -426,6 +426,10 @@ def debug_changes(Space space, gamma):
 # --- enumeration -----------------------------------------------------------------------------------------
 
 
+# Models whose words are at most so many are not counted before they are listed.
+UNCOUNTED = 2**17
+
+
 cdef struct walk_t:             # state of a traversal of the tree of feasible models between two blocks
     int depth                   # terms added so far
     int next                    # the next position of `order` to try
@@ -557,8 +561,8 @@ def walk(Space space, start, const int[::1] order, int64_t limit, bint store):
     w.next = 0
     w.done = False
     if store:
-        # Counting first is cheap and avoids growing arrays.
-        total = walk(space, start, order, limit, False)[0]
+        # Counting first avoids growing arrays, and large ones for few models.
+        total = limit if limit * n_words <= UNCOUNTED else walk(space, start, order, limit, False)[0]
         words = np.zeros((total, n_words), dtype=np.uint64)
         size = np.zeros(total, dtype=np.int32)
         cost = np.zeros(total)
@@ -599,7 +603,9 @@ def walk(Space space, start, const int[::1] order, int64_t limit, bint store):
             )
         w.done = found == 0
     if store:
-        found_arrays = (np.asarray(words), np.asarray(size), np.asarray(cost), np.asarray(log_odds))
+        found_arrays = [np.asarray(words), np.asarray(size), np.asarray(cost), np.asarray(log_odds)]
+        if count < words.shape[0]:
+            found_arrays = [array[:count].copy() for array in found_arrays]
         return count, bool(w.done), *found_arrays
     return count, bool(w.done), None, None, None, None
 

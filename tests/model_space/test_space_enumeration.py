@@ -50,6 +50,12 @@ def test_what_comes_with_the_models(kit):
     # Sums of at most 9 numbers in another order.
     np.testing.assert_allclose(cost, space.cost(gamma), rtol=1e-14, atol=1e-15)
     np.testing.assert_allclose(log_odds, (gamma * space.free) @ space.log_odds, rtol=1e-13, atol=1e-13)
+    # Few models are not counted before; nor are there more than the limit.
+    for limit in (2**17, count, count - 1):
+        some, whole, *arrays = walk(Space(space), space.empty_model(), order, limit, True)
+        assert (some, whole) == (min(limit, count), limit >= count)
+        for array, known in zip(arrays, (words, size, cost, log_odds), strict=True):
+            np.testing.assert_array_equal(array, known[:some])
 
 
 def test_blocks_join_without_a_seam(kit):

@@ -49,13 +49,17 @@ def pieces_of(space: ModelSpace, most: int) -> list[Piece] | None:
     """Return a partition of a space in depth-first order; None if there are more than `most` models."""
     compiled, order, found, total = Space(space), free_order(space), [], 0
     left: list[tuple[ByteArray, int]] = [(space.empty_model(), 0)]
+    constrained = space.constrained
     while left:
         start, first = left.pop()
-        count, complete, *_ = walk(compiled, start, order[first:], PIECE, False)
+        if constrained:
+            count, complete, *_ = walk(compiled, start, order[first:], PIECE, False)
+        else:
+            count, complete = 2 ** (order.size - first), 2 ** (order.size - first) <= PIECE
         if complete:
             found.append(Piece(start, first, count))
             total += count
-        elif total + count > most:
+        elif total + min(count, PIECE) > most:
             return None
         else:
             grown = start.copy()

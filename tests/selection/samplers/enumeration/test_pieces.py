@@ -111,6 +111,20 @@ def test_the_best_are_kept_in_whatever_order_they_come(table, small, monkeypatch
     assert part.total[2] == pytest.approx(np.exp(value - part.top).sum(), rel=1e-12)
 
 
+@pytest.mark.parametrize("always", [(), ("d", "a")])
+def test_pieces_of_all_subsets_are_those_that_are_counted(table, monkeypatch, always):
+    monkeypatch.setattr(pieces, "PIECE", 8)
+    space = rj.linear("y ~ a + b + c + d + e + f + h", table, always=always).space
+    count = 2 ** (7 - len(always))
+    found = [pieces.pieces_of(space, most) for most in (count, count - 1)]
+    monkeypatch.setattr(type(space), "constrained", True)
+    wanted = [pieces.pieces_of(space, most) for most in (count, count - 1)]
+    assert found[1] is wanted[1] is None
+    assert sum(piece.count for piece in found[0]) == count
+    for one, other in zip(found[0], wanted[0], strict=True):
+        assert (one.start.tolist(), one.first, one.count) == (other.start.tolist(), other.first, other.count)
+
+
 def test_a_fit_that_stops_is_resumed(table, small, monkeypatch, tmp_path):
     model = rj.linear("y ~ a + b + c + d + e + f + g", table)
     whole = model.fit(max_models=128, n_jobs=1)
