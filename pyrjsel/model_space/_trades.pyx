@@ -190,7 +190,6 @@ cdef class Trades:
             self.weight[able[i]] = EQUAL / n + (1.0 - EQUAL) * self.weight[able[i]] / total
         return n
 
-
     cdef double weigh_in(self, const model_t* m, const double* score) noexcept nogil:
         """Compute the probability of each term to enter next; return the probability that one enters, 0 if
         none may.
