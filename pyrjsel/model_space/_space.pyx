@@ -427,7 +427,7 @@ def debug_changes(Space space, gamma):
 
 
 # Models whose words are at most so many are not counted before they are listed.
-UNCOUNTED = 2**17
+cdef int64_t UNCOUNTED = 1 << 17
 
 
 cdef struct walk_t:             # state of a traversal of the tree of feasible models between two blocks
