@@ -189,7 +189,7 @@ class GPrior(CoefficientPrior):
         if intercept is None:
             intercept = "joint" if self.information == "unit" else "flat"
         precision = np.zeros((size + 1, size + 1))
-        precision[1:, 1:] = columns.gram / g
+        np.divide(columns.gram, g, out=precision[1:, 1:])
         shift, penalty = np.zeros(size + 1), np.zeros(size + 1)
         if isinstance(intercept, Normal):
             precision[0, 0] = intercept.scale**-2

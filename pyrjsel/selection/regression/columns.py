@@ -127,6 +127,8 @@ LOADING = 1e-6
 # The determinant of the correlations is a lower bound of the proportion left of each column: above this, no
 # column is dependent.
 CLEAR = 1e-6
+# Most columns of which those in a dependence are found where there are fewer rows.
+NAMED = 256
 # Products of the columns of models that are checked at a time.
 BLOCK = 2**17
 # Most columns of models whose determinants are computed together: of wider ones they are rarely clear.
@@ -298,8 +300,13 @@ class Ranked(Protocol):
 
 
 def dependent_terms(regression: Ranked) -> list[int]:
-    """Return the terms with columns in a linear dependence, with the intercept among them."""
+    """Return the terms with columns in a linear dependence, with the intercept among them.
+
+    All if hundreds of columns outnumber rows: nearly all are, and directions would take far longer than fits.
+    """
     sizes = np.diff(regression.term_start)
+    if sizes.sum() > max(regression.most_columns, NAMED):
+        return list(range(sizes.size))
     gram = regression.rank_gram(np.arange(sizes.sum()))
     if clear(gram):
         return []

@@ -439,8 +439,8 @@ class GaussianRegression(TermColumns):
         return self.gram_of(columns)
 
     def dependent(self) -> list[int]:
-        """Return the terms with columns in a linear dependence; all if columns outnumber rows."""
-        return list(range(self.n_terms)) if self.mean.size > self.rows else dependent_terms(self)
+        """Return the terms with columns in a linear dependence."""
+        return dependent_terms(self)
 
     @property
     def right(self) -> FloatArray:
