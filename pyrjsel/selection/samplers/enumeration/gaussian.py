@@ -41,8 +41,8 @@ class ExactOptions:
     ----------
     max_models : int
         Largest number of feasible models, at most 2**30. More than 2**20 are enumerated in pieces: sums are
-        over all, and the 2**17 most probable ones are listed. A million take about 0.2 s of one core with 20
-        terms, and 2**30 some minutes; ``progress=True`` says how long.
+        over all, and the 2**17 most probable ones are listed. Two million take about 0.5 s of one core, and
+        2**30 two minutes; ``progress=True`` says how long.
     """
 
     max_models: int = MOST_MODELS
