@@ -12,7 +12,15 @@ from pyrjsel._typing import FloatArray
 from pyrjsel.families._family import LOGIT, Passes
 from pyrjsel.families.family import Family, share
 from pyrjsel.families.nuisance import Values
-from pyrjsel.families.statistics import Statistic, average, brier, calibration, pearson
+from pyrjsel.families.statistics import (
+    Statistic,
+    average,
+    brier,
+    calibration,
+    pearson,
+    prepared_brier,
+    prepared_calibration,
+)
 
 # A linear predictor beyond this at the maximum would mean odds of a million to one.
 FAR = 14.0
@@ -154,8 +162,8 @@ class Binomial(Family):
         """
         found = {
             "mean": Statistic(average),
-            "brier": Statistic(brier, discrepancy=True),
-            "calibration": Statistic(calibration, discrepancy=True),
+            "brier": Statistic(brier, True, prepared_brier),
+            "calibration": Statistic(calibration, True, prepared_calibration),
         }
         return found | ({"pearson": Statistic(pearson, discrepancy=True)} if np.any(weights > 1) else {})
 

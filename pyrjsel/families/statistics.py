@@ -23,10 +23,20 @@ class Statistic:
         Returns a number.
     discrepancy : bool
         Whether it depends on the expectations, and so on the coefficients of a draw.
+    prepared : callable, optional
+        Returns the statistic as a function of responses alone from expectations and weights, for several
+        responses with the same.
     """
 
     function: Callable[[FloatArray, FloatArray, FloatArray], object]
     discrepancy: bool = False
+    prepared: Callable[[FloatArray, FloatArray], Callable[[FloatArray], object]] | None = None
+
+    def given(self, mean: FloatArray, weights: FloatArray) -> Callable[[FloatArray], object]:
+        """Return the statistic as a function of responses alone."""
+        if self.prepared is not None:
+            return self.prepared(mean, weights)
+        return lambda y: self.function(y, mean, weights)
 
 
 def average(y: FloatArray, mean: FloatArray, weights: FloatArray) -> float:
@@ -82,7 +92,14 @@ def dispersion_index(y: FloatArray, mean: FloatArray, weights: FloatArray) -> fl
 
 def brier(y: FloatArray, mean: FloatArray, weights: FloatArray) -> float:
     """Return the mean squared difference between single 0/1 outcomes and their probabilities."""
-    return average(mean * mean + y * (1.0 - 2.0 * mean), mean, weights)
+    return prepared_brier(mean, weights)(y)
+
+
+def prepared_brier(mean: FloatArray, weights: FloatArray) -> Callable[[FloatArray], float]:
+    """Return :func:`brier` as a function of responses alone."""
+    share = weights / weights.sum()
+    of_failures, slope = float(share @ (mean * mean)), share * (1.0 - 2.0 * mean)
+    return lambda y: of_failures + float(slope @ y)
 
 
 def pearson(y: FloatArray, mean: FloatArray, weights: FloatArray) -> float:
@@ -96,17 +113,23 @@ def calibration(y: FloatArray, mean: FloatArray, weights: FloatArray) -> float:
     Groups have about equal weight, and observations of equal probability are in one group (Hosmer and
     Lemeshow, 1980).
     """
-    group = groups(mean, weights)
-    gap: FloatArray = np.bincount(group, weights * (y - mean), GROUPS).astype(float)
-    variance: FloatArray = np.bincount(group, weights * mean * (1.0 - mean), GROUPS).astype(float)
-    return float(_squares(gap, variance).sum())
+    return prepared_calibration(mean, weights)(y)
+
+
+def prepared_calibration(mean: FloatArray, weights: FloatArray) -> Callable[[FloatArray], float]:
+    """Return :func:`calibration` as a function of responses alone."""
+    group, expected = groups(mean, weights), weights * mean
+    variance: FloatArray = np.bincount(group, expected * (1.0 - mean), GROUPS).astype(float)
+    total = np.bincount(group, expected, GROUPS)
+    return lambda y: float(_squares(np.bincount(group, weights * y, GROUPS) - total, variance).sum())
 
 
 def groups(mean: FloatArray, weights: FloatArray) -> IntArray:
     """Return the group of each observation: of its rank by weight, that of the middle of tied ones."""
     low = float(mean.min())
-    scale = BINS / max(float(mean.max()) - low, np.finfo(float).tiny * BINS)
-    place = np.minimum((mean - low) * scale, BINS - 1).astype(np.intp)
+    # A little less than BINS, so that the largest is in the last bin.
+    scale = BINS * (1.0 - 1e-12) / max(float(mean.max()) - low, np.finfo(float).tiny * BINS)
+    place = ((mean - low) * scale).astype(np.intp)
     width = np.bincount(place, weights, BINS)
     ends, total = np.cumsum(width), float(width.sum())
     first, last = (np.floor(GROUPS * end / total).astype(np.intp) for end in (ends - width, ends))
@@ -115,7 +138,7 @@ def groups(mean: FloatArray, weights: FloatArray) -> IntArray:
     # Ranks within the shared bins, and behind the weight of the others.
     values, inverse = np.unique(mean[rest], return_inverse=True)
     tied = np.bincount(inverse, weights[rest])
-    owner = np.minimum((values - low) * scale, BINS - 1).astype(np.intp)
+    owner = ((values - low) * scale).astype(np.intp)
     behind = np.cumsum(np.where(shared, 0.0, width))[owner]
     group[rest] = np.floor(GROUPS * (behind + np.cumsum(tied) - 0.5 * tied) / total).astype(np.intp)[inverse]
     return group

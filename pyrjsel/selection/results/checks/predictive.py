@@ -146,11 +146,12 @@ def compare(
         for name, statistic in statistics.items():
             observed, replicated = values[name][:, part]
             for k, (mean, response) in enumerate(columns):
-                replicated[k] = _value(statistic, name, (response, mean, weights))
+                function = statistic.given(mean, weights)
+                replicated[k] = _value(function(response), name)
                 if statistic.discrepancy:
-                    observed[k] = _value(statistic, name, (seen, mean, weights))
+                    observed[k] = _value(function(seen), name)
             if not statistic.discrepancy:
-                observed[:] = _value(statistic, name, (seen, columns[0][0], weights))
+                observed[:] = _value(function(seen), name)
     return {name: Compared(*value) for name, value in values.items()}
 
 
@@ -160,8 +161,7 @@ def _fixed(values: FloatArray) -> FloatArray:
     return values
 
 
-def _value(statistic: Statistic, name: str, arguments: tuple[FloatArray, ...]) -> float:
-    value: Any = statistic.function(*arguments)
+def _value(value: Any, name: str) -> float:
     number: Any = value.item() if isinstance(value, np.ndarray) and value.ndim == 0 else value
     real = isinstance(number, (Real, np.bool_))
     if not real or not abs(number) <= sys.float_info.max:
