@@ -120,7 +120,7 @@ def prepared_calibration(mean: FloatArray, weights: FloatArray) -> Callable[[Flo
     """Return :func:`calibration` as a function of responses alone."""
     group, expected = groups(mean, weights), weights * mean
     variance: FloatArray = np.bincount(group, expected * (1.0 - mean), GROUPS).astype(float)
-    total = np.bincount(group, expected, GROUPS)
+    total: FloatArray = np.bincount(group, expected, GROUPS).astype(float)
     return lambda y: float(_squares(np.bincount(group, weights * y, GROUPS) - total, variance).sum())
 
 
