@@ -66,35 +66,44 @@ CLONES void vm_logistic(ptrdiff_t n, const double *x, double *out)
         out[i] = 1.0 / (1.0 + exp_any(-x[i]));
 }
 
+/* Inlined with m = LANES, for which the lanes stay in registers, and with the number of the last ones. */
+static inline __attribute__((always_inline)) void
+extremes(int m, const double *restrict x, double *restrict sum, double *restrict least, double *restrict most)
+{
+    for (int j = 0; j < m; j++) {
+        sum[j] += x[j];
+        least[j] = x[j] < least[j] ? x[j] : least[j];
+        most[j] = x[j] > most[j] ? x[j] : most[j];
+    }
+}
+
+static inline __attribute__((always_inline)) void
+squares(int m, const double *restrict x, double mean, double *restrict square)
+{
+    for (int j = 0; j < m; j++)
+        square[j] += (x[j] - mean) * (x[j] - mean);
+}
+
 CLONES void vm_moments(ptrdiff_t n, const double *restrict x, double *restrict out)
 {
-    double sum[FEW], square[FEW], least[FEW], most[FEW];
-    for (int j = 0; j < FEW; j++) {
+    double sum[LANES], square[LANES], least[LANES], most[LANES];
+    ptrdiff_t i;
+    for (int j = 0; j < LANES; j++) {
         sum[j] = square[j] = 0.0;
         least[j] = most[j] = x[0];
     }
-    for (ptrdiff_t i = 0; i < n; i += FEW) {
-        const int m = n - i < FEW ? (int)(n - i) : FEW;
-        for (int j = 0; j < m; j++) {
-            const double value = x[i + j];
-            sum[j] += value;
-            least[j] = value < least[j] ? value : least[j];
-            most[j] = value > most[j] ? value : most[j];
-        }
-    }
-    const double mean = sum_few(sum) / (double)n;
-    for (ptrdiff_t i = 0; i < n; i += FEW) {
-        const int m = n - i < FEW ? (int)(n - i) : FEW;
-        for (int j = 0; j < m; j++) {
-            const double away = x[i + j] - mean;
-            square[j] += away * away;
-        }
-    }
+    for (i = 0; i + LANES <= n; i += LANES)
+        extremes(LANES, x + i, sum, least, most);
+    extremes((int)(n - i), x + i, sum, least, most);
+    const double mean = sum_lanes(sum) / (double)n;
+    for (i = 0; i + LANES <= n; i += LANES)
+        squares(LANES, x + i, mean, square);
+    squares((int)(n - i), x + i, mean, square);
     out[0] = mean;
-    out[1] = sum_few(square);
+    out[1] = sum_lanes(square);
     out[2] = least[0];
     out[3] = most[0];
-    for (int j = 1; j < FEW; j++) {
+    for (int j = 1; j < LANES; j++) {
         out[2] = least[j] < out[2] ? least[j] : out[2];
         out[3] = most[j] > out[3] ? most[j] : out[3];
     }
