@@ -24,7 +24,7 @@ from pyrjsel.families import Binomial, Cloglog, Gamma, NegativeBinomial, Poisson
 from pyrjsel.model_space import BetaBinomial
 from pyrjsel.runtime import FitSettings
 from pyrjsel.selection.evidence.laplace import MarginalLikelihood
-from pyrjsel.selection.priors.confluent import Intrinsic, Robust
+from pyrjsel.selection.priors.confluent import CCH, BetaPrime, Intrinsic, Robust
 from pyrjsel.selection.priors.g_mixtures import HyperG, HyperGN, ZellnerSiow
 from pyrjsel.selection.regression.glm import Regression
 from pyrjsel.selection.samplers.enumeration.glm import EnumerateOptions, Enumeration
@@ -39,6 +39,8 @@ PRIORS = {
     "Zellner-Siow": ZellnerSiow(),
     "robust": Robust(),
     "intrinsic": Intrinsic(),
+    "CCH": CCH(1.5, 3.0, 4.0),
+    "beta-prime": BetaPrime(),
 }
 LOG_SIZE = (0.8, 0.5)
 
@@ -92,6 +94,13 @@ def draw_g(prior, n, d, rng):
             w = rng.beta(0.5, 0.5)
             if rng.random() * (kappa + (1 - kappa) * w) < 1.0:
                 return v / w - 1.0
+    if isinstance(prior, BetaPrime):
+        return 1.0 / rng.beta(0.25, 0.5 * (n - d - 1.5)) - 1.0
+    if isinstance(prior, CCH):
+        while True:
+            u = rng.beta(0.5 * prior.a, 0.5 * prior.b)
+            if rng.random() < np.exp(-0.5 * prior.s * u):
+                return 1.0 / u - 1.0
     # g (or g / n) has the distribution function 1 - (1 + g)^(1 - a / 2).
     g = rng.random() ** (-1.0 / (0.5 * prior.a - 1.0)) - 1.0
     return g * (n if isinstance(prior, HyperGN) else 1.0)
