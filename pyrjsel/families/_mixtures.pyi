@@ -5,5 +5,5 @@ from pyrjsel._typing import FloatArray
 LARGEST_SCORE: Final[float]
 
 def normal_quantiles(
-    means: FloatArray, scale: FloatArray, p: float, weights: FloatArray, tolerance: float
+    means: FloatArray, scale: FloatArray, p: FloatArray, weights: FloatArray, tolerance: float
 ) -> FloatArray: ...

@@ -132,33 +132,34 @@ cdef double root(const mixture_t* mix, double p, double x, double low, double hi
     return x
 
 
-def normal_quantiles(const double[:, ::1] means not None, const double[:, ::1] scale not None, double p,
-                     const double[::1] weights not None, double tolerance):
-    """Return the p-quantiles of mixtures of normal distributions; shape (rows,).
+def normal_quantiles(const double[:, ::1] means not None, const double[:, ::1] scale not None,
+                     const double[::1] p not None, const double[::1] weights not None, double tolerance):
+    """Return quantiles of mixtures of normal distributions; shape (rows, k).
 
     Parameters
     ----------
     means : contiguous float64 array of shape (rows, m)
     scale : contiguous float64 array of shape (rows, m) or (1, m)
         Standard deviations, positive.
-    p : float
-        With a normal score of at most `LARGEST_SCORE`.
+    p : float64 array of shape (k,)
+        With normal scores of at most `LARGEST_SCORE`.
     weights : contiguous float64 array of shape (m,)
         They sum to one.
     tolerance : float
     """
     cdef Py_ssize_t n = means.shape[0], m = means.shape[1], i, j
     cdef bint same = scale.shape[0] == 1
-    cdef double z = special.ndtri(p)
+    cdef const double[::1] z = special.ndtri(p)
     if weights.shape[0] != m or scale.shape[1] != m or m == 0 or not (same or scale.shape[0] == n):
         raise ValueError("means, scale and weights must have as many components, at least one")
-    if not fabs(z) <= LARGEST_SCORE:
+    if not np.all(np.abs(z) <= LARGEST_SCORE):
         raise ValueError("p must not be so close to 0 or 1")
     fill_table()
-    out = np.empty(n)
-    cdef double[::1] found = out, rate = np.empty(m)
+    out = np.empty((n, p.shape[0]))
+    cdef double[:, ::1] found = out
+    cdef double[::1] rate = np.empty(m)
     cdef double row[4]
-    cdef double least = 0.0, most = 0.0, square = 0.0, low, high, far
+    cdef double least = 0.0, most = 0.0, square = 0.0, low, high, far, start
     cdef const double* sd
     cdef mixture_t mix
     mix.size, mix.rate, mix.weight, mix.table = m, &rate[0], &weights[0], &table[0, 0]
@@ -176,9 +177,11 @@ def normal_quantiles(const double[:, ::1] means not None, const double[:, ::1] s
             mix.mean = &means[i, 0]
             moments(m, mix.mean, row)
             mix.middle, mix.spread = row[0], fmax(row[3] - row[0], row[0] - row[2])
-            low, high = row[2] + fmin(z * least, z * most), row[3] + fmax(z * least, z * most)
-            # No component is further from a point of the bracket, in its own standard deviations.
-            far = fmax(high - row[2], row[3] - low) * mix.most
-            found[i] = root(&mix, p, fmin(fmax(row[0] + z * sqrt(row[1] / m + square), low), high), low, high,
-                            far * mix.most, tolerance)
+            for j in range(p.shape[0]):
+                low = row[2] + fmin(z[j] * least, z[j] * most)
+                high = row[3] + fmax(z[j] * least, z[j] * most)
+                # No component is further from a point of the bracket, in its own standard deviations.
+                far = fmax(high - row[2], row[3] - low) * mix.most
+                start = fmin(fmax(row[0] + z[j] * sqrt(row[1] / m + square), low), high)
+                found[i, j] = root(&mix, p[j], start, low, high, far * mix.most, tolerance)
     return out

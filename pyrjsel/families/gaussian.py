@@ -15,6 +15,9 @@ from pyrjsel.families.nuisance import Nuisance, Values
 from pyrjsel.families.quantiles import increasing_root
 from pyrjsel.families.statistics import OF_NUMBERS, Statistic, average, deviation
 
+# Error of quantiles of mixtures, relative to the largest scale.
+TOLERANCE = 1e-9
+
 
 class IdentityLink(Family):
     """Real responses with symmetric errors around the linear predictor."""
@@ -101,7 +104,10 @@ class Gaussian(IdentityLink):
         the predictive distribution is a mixture of normal distributions.
         """
         scale = _scale(np.ones(1), nuisance, means.shape[1])[0]
-        return np.column_stack([mixture_quantile(means, scale, p) for p in (alpha / 2, 1 - alpha / 2)])
+        ends = np.array([alpha / 2, 1 - alpha / 2])
+        if np.abs(ndtri(ends)).max() <= LARGEST_SCORE:
+            return _normal_quantiles(means, scale, ends, np.full(scale.size, 1.0 / scale.size))
+        return np.column_stack([mixture_quantile(means, scale, p) for p in ends])
 
     def simulate(
         self,
@@ -140,11 +146,9 @@ def mixture_quantile(
     """
     if weights is None:
         weights = np.full(means.shape[1], 1.0 / means.shape[1])
-    tolerance = 1e-9 * float(scale.max())
     z = np.full(1, ndtri(p)) if df is None else stdtrit(df, p)
     if df is None and abs(z[0]) <= LARGEST_SCORE:
-        means, rows = np.ascontiguousarray(means), np.ascontiguousarray(np.atleast_2d(scale))
-        return normal_quantiles(means, rows, p, np.ascontiguousarray(weights), tolerance)
+        return _normal_quantiles(means, scale, np.array([p]), weights)[:, 0]
     each = means + z * scale
     low, high = each.min(axis=1), each.max(axis=1)
     middle = means @ weights
@@ -156,7 +160,14 @@ def mixture_quantile(
         return (ndtr(away) if df is None else stdtr(df, away)) @ weights - p, slope
 
     start = np.clip(middle + z.mean() * spread, low, high)
-    return increasing_root(excess, start, low, high, tolerance)
+    return increasing_root(excess, start, low, high, TOLERANCE * float(scale.max()))
+
+
+def _normal_quantiles(means: FloatArray, scale: FloatArray, p: FloatArray, weights: FloatArray) -> FloatArray:
+    """Return quantiles (rows, k) of normal mixtures, as :func:`mixture_quantile`, compiled."""
+    rows = np.ascontiguousarray(np.atleast_2d(scale))
+    tolerance = TOLERANCE * float(scale.max())
+    return normal_quantiles(np.ascontiguousarray(means), rows, p, np.ascontiguousarray(weights), tolerance)
 
 
 def _kernel(away: FloatArray, df: FloatArray | None) -> FloatArray:

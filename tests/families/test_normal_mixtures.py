@@ -39,4 +39,14 @@ def test_quantiles_close_to_one_are_those_of_error_functions(monkeypatch):
     for p, quick in found.items():
         np.testing.assert_allclose(quick, mixture_quantile(means, scale, p), rtol=0, atol=1e-9 * scale.max())
     with pytest.raises(ValueError, match="close"):
-        normal_quantiles(means, scale[None], 1e-40, np.full(30, 1 / 30), 1e-9)
+        normal_quantiles(means, scale[None], np.array([1e-40]), np.full(30, 1 / 30), 1e-9)
+
+
+def test_intervals_have_both_quantiles():
+    """To the last digit."""
+    rng = np.random.default_rng(6)
+    means, variance = rng.normal(size=(4, 50)), rng.gamma(9.0, size=50)
+    found = gaussian.Gaussian().interval(means, 0.05, {"variance": variance})
+    ends = [mixture_quantile(means, np.sqrt(variance), p) for p in (0.025, 0.975)]
+    np.testing.assert_array_equal(found, np.column_stack(ends))
+    assert (found[:, 0] < found[:, 1]).all()
