@@ -101,7 +101,8 @@ def selection_notes(
     r_hat = pd.Series({name: row[f"r_hat_{column}"] for name, column in quantities.items()})
     ess = pd.Series({name: row[f"ess_{column}"] for name, column in quantities.items()})
     few = np.where(terms.mcse <= PRECISE, np.nan, terms.ess) if averaged else terms.ess
-    of_terms = pd.Series(few, index=[f"the inclusion of {name}" for name in names])
+    known = np.flatnonzero(~np.isnan(few)).tolist()
+    of_terms = pd.Series(few[known], index=[f"the inclusion of {names[j]}" for j in known])
     return disagreement(terms, names, PRECISE if averaged else 0.0) + poor_mixing(
         r_hat, pd.concat([ess, of_terms]), int(diagnostics["draws"]["all"])
     )

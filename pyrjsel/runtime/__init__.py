@@ -14,6 +14,7 @@ from pyrjsel.runtime.chains import (
 )
 from pyrjsel.runtime.checkpoint import Checkpoint
 from pyrjsel.runtime.folds import deal
+from pyrjsel.runtime.memory import release
 from pyrjsel.runtime.refits import Refits
 from pyrjsel.runtime.settings import FitSettings, power_of_2
 from pyrjsel.runtime.stopwatch import UNKNOWN, RunTime, Stopwatch
@@ -47,5 +48,6 @@ __all__ = [
     "known_ends",
     "one_blas_thread",
     "power_of_2",
+    "release",
     "run_chains",
 ]

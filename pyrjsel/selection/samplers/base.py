@@ -296,10 +296,17 @@ class Chain:
     def adapt(self) -> None:
         """Adapt once during burn-in."""
 
+    def rest(self) -> None:
+        """Release memory that :meth:`wake` needs again, if that is much."""
+
+    def wake(self) -> None:
+        """Continue after a rest at the same state."""
+
     # ------------------------------------------------------------------ common to all samplers
 
     def advance(self, n: int) -> None:
         """Run `n` more iterations; the draws do not depend on the block lengths."""
+        self.wake()
         job, stop = self.job, self.done + n
         while self.done < stop:
             until = min(stop, *self.stops(stop))
@@ -341,7 +348,9 @@ class Chain:
         job = self.job
         if restart_is_due(job, self.done, self.restart_every):
             gamma, variance = self.position()
+            self.rest()
             mode = new_start(job.regression, job.space, gamma, self.number, job.burn_in, variance)
+            self.wake()
             if mode is not None:
                 self.move_to(mode)
 

@@ -23,7 +23,7 @@ from pyrjsel._errors import ConvergenceWarning, DataError
 from pyrjsel._typing import BoolArray, ByteArray, FloatArray, IntArray, WordArray
 from pyrjsel._warnings import warn
 from pyrjsel.model_space import ModelSpace, PackedModels, Space, pack, unpack
-from pyrjsel.runtime import FitSettings
+from pyrjsel.runtime import FitSettings, release
 from pyrjsel.selection.evidence.laplace import MarginalLikelihood
 from pyrjsel.selection.posterior import FLIP, NOTHING, SEARCH, VISITS, Audit, Posterior, TermModels
 from pyrjsel.selection.protocols import SelectionModel, SingleModel
@@ -242,6 +242,8 @@ def run(
         if posterior.draws is None:
             return posterior, settings
         posterior.audit = audit_of(model, posterior)
+        if getattr(model.regression, "wide", False):
+            release()
         text = posterior.audit.warning(model.space)
         if text is None:
             return posterior, settings

@@ -15,6 +15,7 @@ from pyrjsel._typing import ByteArray, FloatArray, IntArray
 from pyrjsel._validate import bad_value, check_choice, check_int, check_real
 from pyrjsel.model_space import ModelSpace, Space, families, family_rates
 from pyrjsel.model_space.starts import checked_start
+from pyrjsel.runtime import release
 from pyrjsel.runtime.ladder import Temperatures, adapted, check_temperatures
 from pyrjsel.selection.evidence._evidence import Evidence
 from pyrjsel.selection.evidence.gaussian import SingleModels, evidence_of, provider_of
@@ -31,6 +32,7 @@ from pyrjsel.selection.samplers.base import (
     default_trades,
     no_counts,
 )
+from pyrjsel.selection.samplers.mode_search.search import restart_is_due
 from pyrjsel.selection.samplers.recording.rao_blackwell import WALK_ROWS
 from pyrjsel.selection.samplers.recording.recorder import Block, Collector
 from pyrjsel.storage import Content
@@ -306,14 +308,15 @@ class CollapsedChain(Chain):
         if getattr(self.job.regression, "wide", False):
             self.resting = self.tallies()
             del self.walk
+            release()
 
-    def advance(self, n: int) -> None:
-        """Run `n` more iterations, with a new loop at the same state if it was released."""
+    def wake(self) -> None:
+        """Create the loop again at the same state if it was released."""
         if self.resting is not None:
+            release()
             state, self.resting = self.state(), None
             self.done, self.rng.bit_generator.state = state.done, dict(state.bit_generator)
             self.restore(state.values)
-        super().advance(n)
 
     def make_walk(
         self, evidences: Sequence[Evidence], space: Space, gamma: ByteArray, powers: FloatArray
@@ -376,6 +379,8 @@ class CollapsedChain(Chain):
 
     def begin_anew(self) -> None:
         """Restart from another mode, if a restart is due and one is found."""
+        if restart_is_due(self.job, self.done, self.restart_every):
+            self.at = self.state_here()  # from which the loop is made again after a rest
         super().begin_anew()
         self.at = self.state_here()
 
