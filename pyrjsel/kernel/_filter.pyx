@@ -12,8 +12,9 @@ With A = K'K + rho I, rho = sigma^2 / delta^2, A = L L' and v = L^{-1} K'y::
                                      - (y'y - v'v) / (2 sigma^2)
 
 A birth, death or shift changes it by a solve with L, O(k^2); L is made anew where a move is accepted, O(k^3),
-so that rounding does not build up. A pivot of L is at least rho in exact arithmetic, and is kept there where
-columns are equal up to rounding.
+so that rounding does not build up. A pivot of L is at least rho in exact arithmetic, and is kept there, and
+above rounding: a combination of columns that is zero up to rounding has a coefficient whose variance is at
+most that of the noise divided by `DEPENDENT` of the column's sum of squares.
 """
 
 cimport cython
@@ -58,6 +59,8 @@ cdef particles_t pointers_of(arrays):
 
 cdef double LOG_2PI = 1.8378770664093453
 cdef double LOG_2 = 0.6931471805599453
+# Proportion of a diagonal entry of A below which its pivot is due to rounding, of the order of 1e-15.
+cdef double DEPENDENT = 1e-14
 # Shares of rejuvenation moves that are births and deaths; the others are shifts.
 BIRTH_SHARE = DEATH_SHARE = 0.3
 cdef double SHARE = BIRTH_SHARE
@@ -87,7 +90,8 @@ cdef class ParticleLoop:
     cdef double log_mean, mean, a_y, b_y, a_beta, b_beta, c
     cdef bint draw_noise, draw_coef, literal
     cdef int most, fixed, ld    # ld = most + fixed
-    cdef int* index             # (ld) slots of the columns of a particle, the fixed ones first
+    cdef int* index             # (ld) slots of the columns of a particle, in the order of L
+    cdef int* order             # (ld) which these are, the fixed ones first and centres behind them
     cdef double* factor         # (ld, ld) L, column-major
     cdef double* half           # (ld) v
     cdef double* row            # (ld) scratch
@@ -96,6 +100,7 @@ cdef class ParticleLoop:
     # The data at a row, set by `see`.
     cdef object seen
     cdef int t, ld_gram
+    cdef double left            # y'y - v'v
     cdef double yy, count       # count: what the rows are worth, t times the power of the likelihood
     cdef const int* slot        # (t)
     cdef const double* gram     # (m, ld_gram)
@@ -103,7 +108,7 @@ cdef class ParticleLoop:
 
     def __init__(self, *, double mean_kernels, int most, double a_y, double b_y, double a_beta, double b_beta,
                  bint draw_noise, bint draw_coef, double move_fraction, bint literal, int fixed=1):
-        cdef int[::1] index = np.arange(most + fixed, dtype=np.int32)
+        cdef int[:, ::1] index = np.zeros((2, most + fixed), dtype=np.int32)
         cdef double[:, ::1] factor = np.zeros((most + fixed, most + fixed))
         cdef double[:, ::1] scratch = np.zeros((4, most + fixed + 1))
         self.arrays = (index, factor, scratch)
@@ -112,7 +117,7 @@ cdef class ParticleLoop:
         self.a_y, self.b_y, self.a_beta, self.b_beta = a_y, b_y, a_beta, b_beta
         self.draw_noise, self.draw_coef = draw_noise, draw_coef
         self.c, self.literal = move_fraction, literal
-        self.index, self.factor = &index[0], &factor[0, 0]
+        self.index, self.order, self.factor = &index[0, 0], &index[1, 0], &factor[0, 0]
         self.half, self.row, self.unit = &scratch[0, 0], &scratch[1, 0], &scratch[2, 0]
         self.score = &scratch[3, 0]
 
@@ -376,42 +381,66 @@ cdef class ParticleLoop:
     # ------------------------------------------------------------------ marginal likelihood
 
     cdef void take(self, int k, const int* centres) noexcept nogil:
-        """Find the slots of a particle's columns; the first never change."""
+        """Find the slots of a particle's columns."""
         cdef int i
-        for i in range(k):
-            self.index[self.fixed + i] = self.slot[centres[i]]
+        for i in range(self.fixed + k):
+            self.order[i] = i
+            self.index[i] = i if i < self.fixed else self.slot[centres[i - self.fixed]]
 
     cdef double factorise(self, int d, double sigma2, double delta2) noexcept nogil:
-        """Make L and v of the d columns, and return the log marginal likelihood."""
+        """Make L and v of the d columns, and return the log marginal likelihood.
+
+        The next column is always the one of which the others so far leave the most: where columns are nearly
+        dependent, others are no combinations of them with large coefficients, which multiply rounding.
+        """
         cdef int i, j, l
         cdef double rho = sigma2 / delta2, log_det = 0.0, explained = 0.0, pivot, scale
         cdef double* column
-        cdef double* other
+        cdef double* rest = self.unit
         cdef const double* products
         for j in range(d):
-            products = self.gram + <Py_ssize_t> self.index[j] * self.ld_gram
-            column = self.factor + <Py_ssize_t> j * self.ld
-            for i in range(j, d):
-                column[i] = products[self.index[i]]
-            column[j] += rho
+            rest[j] = self.gram[self.index[j] * (self.ld_gram + 1)] + rho
             self.half[j] = self.moments[self.index[j]]
         for j in range(d):
+            l = j
+            for i in range(j + 1, d):
+                if rest[i] > rest[l]:
+                    l = i
+            if l != j:
+                self.exchange(j, l)
+            products = self.gram + <Py_ssize_t> self.index[j] * self.ld_gram
             column = self.factor + <Py_ssize_t> j * self.ld
-            pivot = sqrt(fmax(column[j], rho))
+            pivot = sqrt(pivot_of(rest[j], products[self.index[j]] + rho, rho))
             column[j] = pivot
             log_det += log(pivot)
             scale = 1.0 / pivot
             for i in range(j + 1, d):
+                column[i] = products[self.index[i]]
+            for l in range(j):
+                subtract(d - j - 1, self.factor[<Py_ssize_t> l * self.ld + j],
+                         self.factor + <Py_ssize_t> l * self.ld + j + 1, column + j + 1)
+            for i in range(j + 1, d):
                 column[i] *= scale
+                rest[i] -= column[i] * column[i]
             self.half[j] *= scale
             explained += self.half[j] * self.half[j]
             subtract(d - j - 1, self.half[j], column + j + 1, self.half + j + 1)
-            for l in range(j + 1, d):
-                other = self.factor + <Py_ssize_t> l * self.ld
-                subtract(d - l, column[l], column + l, other + l)
         # v'v <= y'y but for rounding.
+        self.left = fmax(self.yy - explained, 0.0)
         return (-0.5 * self.count * (LOG_2PI + log(sigma2)) + 0.5 * d * log(rho) - log_det
-                - 0.5 * fmax(self.yy - explained, 0.0) / sigma2)
+                - 0.5 * self.left / sigma2)
+
+    cdef void exchange(self, int j, int l) noexcept nogil:
+        """Exchange two columns that are not in L yet."""
+        cdef int i
+        cdef double* row
+        self.index[j], self.index[l] = self.index[l], self.index[j]
+        self.order[j], self.order[l] = self.order[l], self.order[j]
+        self.unit[j], self.unit[l] = self.unit[l], self.unit[j]
+        self.half[j], self.half[l] = self.half[l], self.half[j]
+        for i in range(j):
+            row = self.factor + <Py_ssize_t> i * self.ld
+            row[j], row[l] = row[l], row[j]
 
     cdef void solve(self, int d, int first, double* b) noexcept nogil:
         """b := L^{-1} b, whose entries before `first` are 0."""
@@ -422,23 +451,29 @@ cdef class ParticleLoop:
             b[j] /= column[j]
             subtract(d - j - 1, b[j], column + j + 1, b + j + 1)
 
-    cdef void solve_t(self, int d, double* out, double scale, bitgen_t* bits) noexcept nogil:
-        """out := L'^{-1} (v + scale * standard normals); entries of `out` beyond d are 0."""
+    cdef double solve_t(self, int d, double* out, double scale, bitgen_t* bits) noexcept nogil:
+        """out := L'^{-1} (v + z), z = scale * standard normals, and return z'z; entries beyond d are 0."""
         cdef int i, j
-        cdef double total
+        cdef double total, noise, square = 0.0
+        cdef double* b = self.row
         cdef const double* column
         for j in range(d):
-            out[j] = self.half[j]
+            b[j] = self.half[j]
             if bits != NULL:
-                out[j] += scale * random_standard_normal(bits)
-        for j in range(d, self.ld):
-            out[j] = 0.0
+                noise = scale * random_standard_normal(bits)
+                b[j] += noise
+                square += noise * noise
         for j in range(d - 1, -1, -1):
             column = self.factor + <Py_ssize_t> j * self.ld
-            total = out[j]
+            total = b[j]
             for i in range(j + 1, d):
-                total -= column[i] * out[i]
-            out[j] = total / column[j]
+                total -= column[i] * b[i]
+            b[j] = total / column[j]
+        for j in range(d):
+            out[self.order[j]] = b[j]
+        for j in range(d, self.ld):
+            out[j] = 0.0
+        return square
 
     # ------------------------------------------------------------------ invariant moves
 
@@ -493,9 +528,10 @@ cdef class ParticleLoop:
         """Change of the log marginal likelihood where column `out` > 0 leaves and that of `slot` >= 0 comes.
 
         With w = L^{-1} e_out, the inverse of A without `out` follows from w'w, the entry of A^{-1}, and w'v,
-        that of A^{-1} K'y; and the pivot of a new column from its products with the others.
+        that of A^{-1} K'y; and the pivot of a new column from its products with all others: what `out` alone
+        explains of it is added again.
         """
-        cdef int i
+        cdef int i, place = 0       # of the column that leaves, in the order of L
         cdef double rho = sigma2 / delta2, inverse = 0.0, moved = 0.0, cross = 0.0
         cdef double log_det = 0.0, explained = 0.0, pivot, rest
         cdef double* w = self.unit
@@ -504,9 +540,11 @@ cdef class ParticleLoop:
         if out > 0:
             for i in range(d):
                 w[i] = 0.0
-            w[out] = 1.0
-            self.solve(d, out, w)
-            for i in range(out, d):
+            while self.order[place] != out:
+                place += 1
+            w[place] = 1.0
+            self.solve(d, place, w)
+            for i in range(place, d):
                 inverse += w[i] * w[i]
                 moved += w[i] * self.half[i]
             log_det += log(inverse) + log(rho)
@@ -515,8 +553,6 @@ cdef class ParticleLoop:
             products = self.gram + <Py_ssize_t> slot * self.ld_gram
             for i in range(d):
                 a[i] = products[self.index[i]]
-            if out > 0:
-                a[out] = 0.0
             self.solve(d, 0, a)
             pivot = products[slot] + rho
             rest = self.moments[slot]
@@ -524,38 +560,52 @@ cdef class ParticleLoop:
                 pivot -= a[i] * a[i]
                 rest -= a[i] * self.half[i]
             if out > 0:
-                for i in range(out, d):
+                for i in range(place, d):
                     cross += w[i] * a[i]
                 pivot += cross * cross / inverse
                 rest += cross * moved / inverse
-            pivot = fmax(pivot, rho)
+            pivot = pivot_of(pivot, products[slot] + rho, rho)
             log_det += log(pivot) - log(rho)
             explained += rest * rest / pivot
-        return 0.5 * (explained / sigma2 - log_det)
+        # No more than is left, but for rounding.
+        return 0.5 * (fmin(explained, self.left) / sigma2 - log_det)
 
     # ------------------------------------------------------------------ Gibbs draws
 
     cdef void draw(self, bitgen_t* bits, int d, double* beta, double* sigma2, double* delta2) noexcept nogil:
         """Draw the coefficients given L and v, and the variances given them."""
-        cdef int i, j
-        cdef double size = 0.0, fit = 0.0, quadratic = 0.0, inner, shape
-        cdef const double* products
-        self.solve_t(d, beta, sqrt(sigma2[0]), bits)
+        cdef int i
+        cdef double rho = sigma2[0] / delta2[0], size = 0.0, square, residual
+        square = self.solve_t(d, beta, sqrt(sigma2[0]), bits)
         for i in range(d):
-            products = self.gram + <Py_ssize_t> self.index[i] * self.ld_gram
-            inner = 0.0
-            for j in range(d):
-                inner += products[self.index[j]] * beta[j]
-            quadratic += beta[i] * inner
-            fit += beta[i] * self.moments[self.index[i]]
             size += beta[i] * beta[i]
         if self.draw_noise:
-            # A sum of squares, but for rounding.
-            quadratic = fmax(self.yy - 2.0 * fit + quadratic, 0.0)
-            shape = self.a_y + 0.5 * self.count
-            sigma2[0] = (self.b_y + 0.5 * quadratic) / random_standard_gamma(bits, shape)
+            # With beta = L'^{-1} (v + z). Sums of squares, but for rounding: of what cancels in the one, the
+            # coefficients are large where rho is small, and z in the other where rho is large.
+            residual = self.residual(d, beta) if rho > 1.0 else self.left + square - rho * size
+            sigma2[0] = (self.b_y + 0.5 * fmax(residual, 0.0)) / random_standard_gamma(
+                bits, self.a_y + 0.5 * self.count)
         if self.draw_coef:
             delta2[0] = (self.b_beta + 0.5 * size) / random_standard_gamma(bits, self.a_beta + 0.5 * d)
+
+    cdef double residual(self, int d, const double* beta) noexcept nogil:
+        """|y - K beta|^2 from the products."""
+        cdef int i, j
+        cdef double total = self.yy, b, inner
+        cdef const double* products
+        for i in range(d):
+            products = self.gram + <Py_ssize_t> self.index[i] * self.ld_gram
+            b = beta[self.order[i]]
+            inner = -2.0 * self.moments[self.index[i]]
+            for j in range(d):
+                inner += products[self.index[j]] * beta[self.order[j]]
+            total += b * inner
+        return total
+
+
+cdef inline double pivot_of(double left, double whole, double rho) noexcept nogil:
+    """A squared pivot of L, of which `left` are left of the diagonal entry `whole` of A."""
+    return fmax(fmax(left, rho), DEPENDENT * whole)
 
 
 cdef inline void subtract(int n, double a, const double* x, double* y) noexcept nogil:

@@ -1,6 +1,6 @@
 """The posterior as weighted draws, whatever sampler they come from."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,6 +11,11 @@ from pyrjsel.kernel.kernels import KernelFunction, fixed_columns
 
 # Numbers that a block of rows times draws times coefficients may take.
 BLOCK = 4_000_000
+
+# Proportion of the largest eigenvalue of a precision matrix below which one is due to rounding.
+DEPENDENT = 1e-14
+# Draws that are looked at for such eigenvalues, and how many of them may have one.
+LOOKED_AT, FEW = 20, 1
 
 # Number of kernels k, sigma^2 and delta^2 of draws of equal weight, by chain.
 EqualDraws = tuple[NDArray[np.int32], FloatArray, FloatArray]
@@ -130,11 +135,27 @@ class KernelPosterior:
     def laws(self) -> tuple[Coefficients, ...]:
         """Conditional laws of the coefficients given kernels and variances, by number of kernels.
 
-        The precision matrix K'K / sigma^2 + I / delta^2 has no eigenvalue below 1 / delta^2, which what
-        rounding leaves of smaller ones is replaced by: kernels that are all but equal do no harm.
+        The precision matrix K'K / sigma^2 + I / delta^2 has no eigenvalue below 1 / delta^2, which replaces
+        what rounding leaves of smaller ones, or below what is rounding itself.
         """
+        return self._laws()[0]
+
+    def notes_of_rounding(self) -> list[str]:
+        """Say that the columns of some of a few draws are dependent up to rounding."""
+        some = np.unique(np.linspace(0, len(self.k) - 1, LOOKED_AT).astype(np.int64))
+        parts = {name: getattr(self, name)[some] for name in ("k", "centres", "sigma2", "delta2", "weight")}
+        dependent = replace(self, **parts, known=None)._laws()[1]
+        if dependent <= FEW:
+            return []
+        return [
+            f"The kernels of {dependent} of {len(some)} draws are linearly dependent up to rounding, which limits "
+            "their coefficients and so how well they fit: use kernels of a smaller width."
+        ]
+
+    def _laws(self) -> tuple[tuple[Coefficients, ...], int]:
+        """Return the laws, and how many of the draws have eigenvalues that are due to rounding."""
         gram, moment, fixed = self.basis.gram, self.basis.moments, 1 + self.trend
-        found = []
+        found, dependent = [], 0
         for k in np.unique(self.k):
             draws = np.flatnonzero(self.k == k)
             places = np.empty((draws.size, fixed + k), dtype=np.int64)
@@ -144,11 +165,13 @@ class KernelPosterior:
             precision = gram[places[:, :, None], places[:, None, :]] / sigma2[:, None, None]
             precision += floor[:, None, None] * np.eye(fixed + k)
             values, vectors = np.linalg.eigh(precision)
-            root = vectors / np.sqrt(np.maximum(values, floor[:, None]))[:, None, :]
+            least = DEPENDENT * values[:, -1:]
+            dependent += int(np.sum(values[:, :1] < least))
+            root = vectors / np.sqrt(np.maximum(values, np.maximum(floor[:, None], least)))[:, None, :]
             target = moment[places] / sigma2[:, None]
             mean = np.einsum("gij,glj,gl->gi", root, root, target, optimize=True)
             found.append(Coefficients(draws, places, mean, root))
-        return tuple(found)
+        return tuple(found), dependent
 
     def mean_function(self, x: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Return conditional mean and standard deviation of the regression function, both (n, N).

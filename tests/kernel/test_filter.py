@@ -286,6 +286,32 @@ def test_particles_are_those_of_the_twin(importance, changes):
     assert counts[1].sum() > 20
 
 
+def test_weights_where_columns_are_nearly_dependent():
+    """Centres within a width of each other, with coefficients of up to a thousand times the noise."""
+    rng, twin_rng = np.random.default_rng(3), np.random.default_rng(3)
+    made = np.random.default_rng(1)
+    x = made.uniform(0.0, 1.0, (50, 1))
+    y, t, n = np.sin(4.0 * x[:, 0]) + 0.3 * made.standard_normal(50), 50, 6
+    settings = replace(RANDOM, max_kernels=10)
+    particles, _ = start(settings, n, y[0], made)
+    columns, loop = Columns(settings, x, y), loop_of(settings)
+    for _ in range(t):
+        columns.see_row()
+    particles.k[:], particles.sigma2[:], particles.delta2[:] = 7, 0.09, 10.0 ** np.arange(n)
+    for row in particles.centres:
+        row[:7] = np.sort(made.choice(t - 1, 7, replace=False))
+    sets = [tuple(row[:7].tolist()) for row in particles.centres]
+    columns.ensure(np.append(particles.held(), np.int32(t - 1)))
+    loop.see(columns.slot[:t], columns.gram, columns.moments, columns.yy)
+    given, factor = (particles.k, particles.centres, particles.sigma2, particles.delta2), np.empty(n)
+    loop.weigh(rng, np.ones(n), *given, factor)
+    twin = [weigh(settings, x, y, old, 0.09, d, twin_rng) for old, d in zip(sets, given[3], strict=True)]
+    # Both lose digits: the ratio of delta^2 times the largest eigenvalue to sigma^2 is 1e8.
+    np.testing.assert_allclose(factor, [weight for _, weight in twin], rtol=0, atol=1e-5)
+    for row, k, (new, _) in zip(particles.centres, particles.k, twin, strict=True):
+        assert tuple(row[:k].tolist()) == new
+
+
 def same(one, other):
     """Assert that two states are the same to the last bit."""
     for field in fields(one):

@@ -362,9 +362,34 @@ def assert_chains_for_arviz(chains):
     assert table["r_hat"].max() < 1.1
 
 
+def test_wide_kernels_have_large_coefficients():
+    """A default width of several waves of the function: columns are nearly dependent."""
+    model = rj.kernel_regression("y ~ x", sinc_rows(300))
+    filtered, chains = model.fit(rng=2), model.fit(sampler="mcmc", rng=1)
+    # Errors of both together, from repeated runs: 0.05 of a kernel and 0.001 of a mean, five of each.
+    assert abs(chains.mean_kernels - filtered.mean_kernels) < 0.25
+    np.testing.assert_allclose(chains.predict(), filtered.predict(), atol=0.005)
+
+
+@pytest.mark.parametrize("sampler", ["smc", "mcmc"])
+def test_kernels_that_are_dependent_up_to_rounding(sampler):
+    """A smooth function, almost without noise, and kernels that are wider than the rows."""
+    rng = np.random.default_rng(1)
+    x = rng.uniform(-10, 10, 300)
+    frame = pd.DataFrame({"x": x, "y": np.exp(x / 5) + 1e-3 * rng.standard_normal(300)})
+    model = rj.kernel_regression("y ~ x", frame, width=5)
+    with pytest.warns(rj.ConvergenceWarning, match="draws are linearly dependent up to rounding"):
+        results = model.fit(sampler=sampler, rng=1)
+    # Coefficients of some 1e7 times the noise are out of reach; the fit is finite, and near the function.
+    assert np.all(np.isfinite([*results.sigma, results.mean_kernels]))
+    assert np.abs(results.predict() - np.exp(x / 5)).max() < 0.3
+    # It was in the millions where columns explained more than there is.
+    assert sampler == "mcmc" or results.log_evidence < 1e4
+
+
 def test_batch_chains_and_the_filter_agree():
     model = rj.kernel_regression("y ~ x", sinc_rows(), width=0.3)
-    chains = model.fit(sampler="mcmc", draws=800, chains=2, rng=1)
+    chains = model.fit(sampler="mcmc", draws=800, chains=2, rng=4)
     assert_chains_for_arviz(chains)
     filtered = model.fit(particles=400, rng=2)
     assert chains.diagnostics["r_hat"].max() < 1.1

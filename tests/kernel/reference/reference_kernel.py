@@ -165,6 +165,18 @@ def rejuvenate(
     return centres
 
 
+def pivots(gram: FloatArray) -> list[int]:
+    """Return the columns in an order in which each has the largest remaining variance given those before."""
+    order: list[int] = []
+    rest = gram.copy()
+    for _ in gram:
+        left = [k for k in range(len(gram)) if k not in order]
+        k = max(left, key=lambda j: rest[j, j])
+        rest -= np.outer(rest[:, k], rest[k]) / rest[k, k]
+        order.append(k)
+    return order
+
+
 def draw(
     settings: KernelSettings,
     x: FloatArray,
@@ -177,9 +189,12 @@ def draw(
     """Return Gibbs draws of the coefficients, sigma^2 and delta^2."""
     columns = design(settings, x, centres)
     d = columns.shape[1]
-    factor = np.linalg.cholesky(columns.T @ columns + sigma2 / delta2 * np.eye(d))
-    half = np.linalg.solve(factor, columns.T @ y)
-    beta = np.linalg.solve(factor.T, half + np.sqrt(sigma2) * rng.standard_normal(d))
+    gram = columns.T @ columns + sigma2 / delta2 * np.eye(d)
+    order = pivots(gram)
+    factor = np.linalg.cholesky(gram[np.ix_(order, order)])
+    half = np.linalg.solve(factor, columns[:, order].T @ y)
+    beta = np.empty(d)
+    beta[order] = np.linalg.solve(factor.T, half + np.sqrt(sigma2) * rng.standard_normal(d))
     if settings.noise_variance is None:
         residual = y - columns @ beta
         shape = settings.a_y + 0.5 * len(y)
