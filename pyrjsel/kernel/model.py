@@ -10,16 +10,17 @@ import pandas as pd
 from numpy.typing import ArrayLike
 
 from pyrjsel._called import called
-from pyrjsel._errors import ParameterError
+from pyrjsel._errors import ConvergenceWarning, ParameterError
 from pyrjsel._typing import FloatArray, RNGLike, SeedLike
 from pyrjsel._validate import check_int, check_rng, counted
+from pyrjsel._warnings import warn
 from pyrjsel.design import Design, DesignData, TableLike
 from pyrjsel.kernel.kernels import KernelFunction
 from pyrjsel.kernel.options import ChainOptions, choose
 from pyrjsel.kernel.priors import Prior
 from pyrjsel.kernel.results import KernelResults
-from pyrjsel.kernel.samplers.mcmc import fit_chains
-from pyrjsel.kernel.samplers.smc import fit_filter
+from pyrjsel.kernel.samplers.mcmc import ChainRun, fit_chains
+from pyrjsel.kernel.samplers.smc import FilterRun, fit_filter
 from pyrjsel.kernel.samplers.stopping import USUAL, WARM
 from pyrjsel.kernel.samplers.tempering import PARTICLES, RUNS, evidence_table, tempered_evidence
 from pyrjsel.kernel.specification import Choices, Specification, Width, specify
@@ -395,7 +396,7 @@ class KernelRegression:
                 about=about,
             )
             chains = fit_chains(settings, self.x, self.y, self.data.index, fit)
-            return KernelResults(self, chains)
+            return self._results(chains)
         place, generator = None, check_rng(rng)
         if checkpoint is not None and about is not None:
             place, generator = Checkpoint.open(checkpoint, {**about, **vars(chosen)}, rng)
@@ -412,7 +413,13 @@ class KernelRegression:
             progress,
             place,
         )
-        return KernelResults(self, run)
+        return self._results(run)
+
+    def _results(self, run: FilterRun | ChainRun) -> KernelResults:
+        results = KernelResults(self, run)
+        for note in results.posterior.notes_of_rounding():
+            warn(note, ConvergenceWarning)
+        return results
 
     def evidence(
         self,

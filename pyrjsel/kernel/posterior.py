@@ -7,6 +7,7 @@ from numpy.typing import NDArray
 
 from pyrjsel._once import kept_property
 from pyrjsel._typing import FloatArray, IntArray
+from pyrjsel.design import AbsentArray
 from pyrjsel.kernel.kernels import KernelFunction, fixed_columns
 
 # Numbers that a block of rows times draws times coefficients may take.
@@ -138,26 +139,32 @@ class KernelPosterior:
         The precision matrix K'K / sigma^2 + I / delta^2 has no eigenvalue below 1 / delta^2, which replaces
         what rounding leaves of smaller ones, or below what is rounding itself.
         """
-        return self._laws()[0]
+        return self._laws(np.arange(len(self.k)))[0]
 
     def notes_of_rounding(self) -> list[str]:
-        """Say that the columns of some of a few draws are dependent up to rounding."""
-        some = np.unique(np.linspace(0, len(self.k) - 1, LOOKED_AT).astype(np.int64))
-        parts = {name: getattr(self, name)[some] for name in ("k", "centres", "sigma2", "delta2", "weight")}
-        dependent = replace(self, **parts, known=None)._laws()[1]
+        """Say that the columns of some of a few draws are dependent up to rounding; not without rows."""
+        if self.known is None and isinstance(self.x, AbsentArray):
+            return []
+        few, some = self, np.unique(np.linspace(0, len(self.k) - 1, LOOKED_AT).astype(np.int64))
+        if self.known is None:  # sums for their columns alone
+            names = ("k", "centres", "sigma2", "delta2", "weight")
+            few = replace(self, **{name: getattr(self, name)[some] for name in names})
+            some = np.arange(some.size)
+        dependent = few._laws(some)[1]
         if dependent <= FEW:
             return []
-        return [
-            f"The kernels of {dependent} of {len(some)} draws are linearly dependent up to rounding, which limits "
-            "their coefficients and so how well they fit: use kernels of a smaller width."
-        ]
+        text = (
+            f"The kernels of {dependent} of {some.size} draws are linearly dependent up to rounding, which "
+            "limits their coefficients and so how well they fit: use kernels of a smaller width."
+        )
+        return [text]
 
-    def _laws(self) -> tuple[tuple[Coefficients, ...], int]:
-        """Return the laws, and how many of the draws have eigenvalues that are due to rounding."""
+    def _laws(self, draws: IntArray) -> tuple[tuple[Coefficients, ...], int]:
+        """Return the laws of some draws, and how many have eigenvalues that are due to rounding."""
         gram, moment, fixed = self.basis.gram, self.basis.moments, 1 + self.trend
-        found, dependent = [], 0
-        for k in np.unique(self.k):
-            draws = np.flatnonzero(self.k == k)
+        chosen, found, dependent = draws, [], 0
+        for k in np.unique(self.k[chosen]):
+            draws = chosen[self.k[chosen] == k]
             places = np.empty((draws.size, fixed + k), dtype=np.int64)
             places[:, :fixed] = np.arange(fixed)
             places[:, fixed:] = np.searchsorted(self.used, self.centres[draws, :k]) + fixed

@@ -40,7 +40,7 @@ def describe(results: KernelTables) -> Description:
         known = "error unknown" if np.isnan(error) else f"{error:.2f}"
         info.append(("Log evidence", f"{results.log_evidence:.2f} ({known})"))
     info.append(run.run_time.fact(run.seconds))
-    notes = list(run.notes)
+    notes = [*run.notes, *results.posterior.notes_of_rounding()]
     if model.data.n_dropped:
         notes.append(dropped_note(model.data.n_dropped, model.data.n_rows, model.data.missing))
     return Description(info, notes)

@@ -294,8 +294,7 @@ class ChainRun:
     def notes(self) -> list[str]:
         """Warnings that the run shows."""
         stats = self._stats.rename(index=lambda name: f"the {WORDS[name]}")
-        mixing = poor_mixing(stats["r_hat"], stats["ess"], self.draws.k.size, R_HAT)
-        return self.interrupted + mixing + self.posterior().notes_of_rounding()
+        return self.interrupted + poor_mixing(stats["r_hat"], stats["ess"], self.draws.k.size, R_HAT)
 
     def warn(self) -> None:
         """Warn of an interrupted run and of chains that disagree."""

@@ -206,7 +206,7 @@ class FilterRun:
         return [note]
 
     def _degenerate(self) -> list[str]:
-        return (self._collapse() or self._lost()) + self.posterior().notes_of_rounding()
+        return self._collapse() or self._lost()
 
     def warn(self, missed: int) -> None:
         """Warn of the rows that an interrupted pass has `missed`, and of degenerate particles."""
