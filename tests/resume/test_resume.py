@@ -64,7 +64,8 @@ def run_with_crashes(monkeypatch, name, folder, seed):
 @pytest.mark.parametrize("name", every(2, fits.FITS))
 def test_runs_go_on_to_the_same_draws(wanted, monkeypatch, tmp_path, name):
     results, crashes = run_with_crashes(monkeypatch, name, tmp_path / "run", seed=len(name))
-    assert len(crashes) >= 2
+    # Enumeration writes a few times.
+    assert len(crashes) >= (1 if "enumerated" in name else 2)
     assert fits.digest_of(results) == wanted[name]
     # What is done is not done again.
     begin = time.perf_counter()

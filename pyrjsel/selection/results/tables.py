@@ -170,7 +170,8 @@ class PosteriorTables(ModelSpaceResults[SelectionModel]):
     def _n_found(self) -> int:
         if self.posterior.draws is not None:
             return super()._n_found
-        return int(self.posterior.diagnostics["models"].to_numpy()[0])
+        enumerated = self.posterior.diagnostics.get("models")
+        return super()._n_found if enumerated is None else int(enumerated.iloc[0])
 
     def _model_rows(self, rows: int) -> pd.DataFrame:
         found = super()._model_rows(rows)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, field, fields, replace
 from typing import Any
 
 import numpy as np
@@ -35,8 +35,8 @@ class SurvivalPrediction(Prediction):
         Stream of the baseline hazards.
     """
 
-    fit: Callable[[], tuple[FloatArray, FloatArray, FloatArray]] | None = None
-    rng: np.random.Generator | None = None
+    fit: Callable[[], tuple[FloatArray, FloatArray, FloatArray]] | None = field(default=None, repr=False)
+    rng: np.random.Generator | None = field(default=None, repr=False)
 
     @classmethod
     def of(
