@@ -15,10 +15,9 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from scipy import stats
 from scipy.special import expit, logit, ndtr
-from selection_checks import LEVEL, holm
-from selection_world import collapsed_draw
+from selection_checks import mean_faults
+from selection_world import collapsed_draw, exchanged
 
 from pyrjsel.families import Binomial, Cloglog, Gamma, NegativeBinomial, Poisson, Probit
 from pyrjsel.model_space import BetaBinomial
@@ -28,7 +27,6 @@ from pyrjsel.selection.priors.confluent import CCH, BetaPrime, Intrinsic, Robust
 from pyrjsel.selection.priors.g_mixtures import HyperG, HyperGN, ZellnerSiow
 from pyrjsel.selection.regression.glm import Regression
 from pyrjsel.selection.samplers.enumeration.glm import EnumerateOptions, Enumeration
-from pyrjsel.selection.samplers.reversible_jump._population import TEMPERATURES, Population
 from pyrjsel.selection.samplers.reversible_jump.rjmcmc import make_chain
 
 pytestmark = pytest.mark.statistical
@@ -200,16 +198,7 @@ class World:
         return self.of_state(*loop.state())
 
     def exchange(self, gamma, b, scales, y, rng):
-        """Exchanges with chains that follow powers of the posterior, and have forgotten where they began."""
-        temperatures = np.array([[1.8], [0.4]])
-        chains = [self.loop(gamma, b, scales, y) for _ in range(3)]
-        for chain, temperature in zip(chains[1:], temperatures[:, 0], strict=True):
-            chain.set_temperature(temperature)
-            chain.run(rng, 60)
-        loop = Population(chains, temperatures, np.zeros(2, dtype=np.intc), TEMPERATURES["fixed"])
-        loop.run(rng, 5, np.zeros((2, 1)))
-        gammas, vectors = loop.states()
-        return self.of_state(gammas[0], vectors[0])
+        return self.of_state(*exchanged(lambda: self.loop(gamma, b, scales, y), rng, 5))
 
     def walk(self, gamma, b, scales, y, rng):
         """Flips and swaps of the sampler `collapsed`, and coefficients given the model where they end."""
@@ -254,9 +243,7 @@ def faults(world, move, draws, seed):
         new = move(world, gamma, b, scales, y, rng)
         before = world.statistics(gamma, b, {name: scales[name] for name in new[2]}, y)
         differences.append(world.statistics(*new, y) - before)
-    differences = np.array(differences)
-    z = differences.mean(axis=0) / (differences.std(axis=0, ddof=1) / np.sqrt(draws))
-    return holm(2 * stats.norm.sf(np.abs(z)), [f"mean {k}" for k in range(z.size)], LEVEL)
+    return mean_faults(np.array(differences))
 
 
 # Each prior with each family, and both kinds of samplers by turns; families with a size take some of them.

@@ -5,7 +5,7 @@ from dataclasses import replace
 import numpy as np
 from scipy import stats
 from selection_cases import COEFFICIENT_PRIORS, load
-from selection_checks import build
+from selection_checks import build, mean_faults
 from selection_oracle import coordinates, log_joint, mean, simulate
 
 from pyrjsel.model_space import Space, families, unpack
@@ -23,6 +23,31 @@ from pyrjsel.selection.samplers.reversible_jump.population import (
 )
 from pyrjsel.selection.samplers.reversible_jump.proposal import full_model_proposal
 from pyrjsel.selection.samplers.reversible_jump.surrogate_jumps import SurrogateJumps
+
+
+def exchanged(make, rng, iterations):
+    """Model and coefficients of a chain after exchanges with two that follow powers of the posterior.
+
+    These have forgotten where they began, at the state of the chains that `make` returns.
+    """
+    temperatures, chains = np.array([[1.8], [0.4]]), [make() for _ in range(3)]
+    for chain, temperature in zip(chains[1:], temperatures[:, 0], strict=True):
+        chain.set_temperature(temperature)
+        chain.run(rng, 60)
+    loop = Population(chains, temperatures, np.zeros(2, dtype=np.intc), TEMPERATURES["fixed"])
+    loop.run(rng, iterations, np.zeros_like(temperatures))
+    gammas, vectors = loop.states()
+    return gammas[0], vectors[0]
+
+
+def joint_faults(world, move, draws, seed):
+    """Return the statistics that a transition of states, drawn with responses, moves (level 1e-6)."""
+    rng, gaps = np.random.default_rng(seed), []
+    for _ in range(draws):
+        *state, y = world.draw(rng)
+        new = move(world, *state, y, rng)
+        gaps.append(world.statistics(*new, y) - world.statistics(*state, y))
+    return mean_faults(np.array(gaps))
 
 
 def collapsed_draw(regression, space, gamma, iterations, rng):

@@ -75,7 +75,7 @@ cdef class SliceJump(ReversibleJump):
         return ReversibleJump.log_target(self) + self.apart
 
     cdef double scale_without_g(self) noexcept nogil:
-        """What the precision of the prior is multiplied by at g = 1."""
+        """The factor of the prior's precision at g = 1."""
         return 1.0
 
     cdef int refresh(self) noexcept nogil:

@@ -9,13 +9,12 @@ those before. The prior of coefficients is normal, since the information of a g-
 import numpy as np
 import pytest
 from glm_kit import columns_of, terms_of
-from selection_checks import mean_faults
+from selection_world import exchanged, joint_faults
 
 from pyrjsel.families import Cox
 from pyrjsel.model_space import BetaBinomial, ModelSpace
 from pyrjsel.selection.priors.coefficients import Normal
 from pyrjsel.selection.regression.glm import Regression
-from pyrjsel.selection.samplers.reversible_jump._population import TEMPERATURES, Population
 from pyrjsel.selection.samplers.reversible_jump.rjmcmc import make_chain
 
 pytestmark = pytest.mark.statistical
@@ -43,7 +42,7 @@ class World:
         rank = 1.0 + np.argsort(np.argsort(rng.standard_exponential(ROWS) / np.exp(self.x @ beta)))
         return gamma, beta, np.where(rank <= EVENTS, rank, -EVENTS - 1.0)
 
-    def functions(self, gamma, beta, y):
+    def statistics(self, gamma, beta, y):
         """Statistics of a state with its response."""
         early = self.x.T @ (ROWS / 2 - np.abs(y)) / ROWS
         last = self.x.T @ (y < 0) / ROWS
@@ -66,35 +65,19 @@ class World:
         return gamma, regression.to_raw(b[None])[0, 1:]
 
     def exchange(self, gamma, beta, y, rng):
-        """That of one which exchanges with chains that have forgotten where they began."""
+        """That of one which exchanges with others."""
         regression = Regression.build(self.x, y, SIZES, self.prior, family=Cox())
-        temperatures = np.array([[1.8], [0.4]])
-        chains = [self.chain(regression, gamma, beta) for _ in range(3)]
-        for chain, temperature in zip(chains[1:], temperatures[:, 0], strict=True):
-            chain.set_temperature(temperature)
-            chain.run(rng, 60)
-        loop = Population(chains, temperatures, np.zeros(2, dtype=np.intc), TEMPERATURES["fixed"])
-        loop.run(rng, ITERATIONS, np.zeros_like(temperatures))
-        gammas, vectors = loop.states()
-        return gammas[0], regression.to_raw(vectors[:1])[0, 1:]
-
-
-def faults(world, move, draws, seed):
-    """Return the functions whose means differ before and after, at the level of `mean_faults`, 1e-6."""
-    rng, gaps = np.random.default_rng(seed), []
-    for _ in range(draws):
-        gamma, beta, y = world.draw(rng)
-        gaps.append(world.functions(*move(world, gamma, beta, y, rng), y) - world.functions(gamma, beta, y))
-    return mean_faults(np.array(gaps))
+        gamma, b = exchanged(lambda: self.chain(regression, gamma, beta), rng, ITERATIONS)
+        return gamma, regression.to_raw(b[None])[0, 1:]
 
 
 def test_jumps_leave_the_joint_law_alone():
-    assert faults(World(), World.walk, DRAWS, 71) == {}
+    assert joint_faults(World(), World.walk, DRAWS, 71) == {}
 
 
 def test_populations_leave_the_joint_law_alone():
-    assert faults(World(), World.exchange, DRAWS // 4, 72) == {}
+    assert joint_faults(World(), World.exchange, DRAWS // 4, 72) == {}
 
 
 def test_a_wrong_precision_is_caught():
-    assert faults(World(precise=2.0), World.walk, DRAWS // 2, 73) != {}
+    assert joint_faults(World(precise=2.0), World.walk, DRAWS // 2, 73) != {}

@@ -13,12 +13,12 @@ import numpy as np
 import pytest
 from scipy import stats
 from selection_checks import LEVEL, holm
+from selection_world import exchanged
 
 from pyrjsel.families import Gamma, NegativeBinomial
 from pyrjsel.model_space import BetaBinomial
 from pyrjsel.selection.priors.coefficients import Normal
 from pyrjsel.selection.regression.glm import Regression
-from pyrjsel.selection.samplers.reversible_jump._population import TEMPERATURES, Population
 from pyrjsel.selection.samplers.reversible_jump.rjmcmc import make_chain
 
 NAMES, SIZES = ["a", "f3", "b"], [1, 2, 1]
@@ -99,16 +99,7 @@ class World:
         return self.state(*loop.state())
 
     def exchange(self, gamma, beta, t, y, rng):
-        """Exchanges with chains that follow powers of the posterior, and have forgotten where they began."""
-        temperatures = np.array([[1.8], [0.4]])
-        chains = [self.chain(gamma, beta, t, y) for _ in range(3)]
-        for chain, temperature in zip(chains[1:], temperatures[:, 0], strict=True):
-            chain.set_temperature(temperature)
-            chain.run(rng, 60)
-        loop = Population(chains, temperatures, np.zeros(2, dtype=np.intc), TEMPERATURES["fixed"])
-        loop.run(rng, ITERATIONS, np.zeros_like(temperatures))
-        gammas, vectors = loop.states()
-        return self.state(gammas[0], vectors[0])
+        return self.state(*exchanged(lambda: self.chain(gamma, beta, t, y), rng, ITERATIONS))
 
     def statistics(self, gamma, beta, t, y):
         """Functions of state and response that a wrong transition may move."""

@@ -9,15 +9,13 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from scipy import stats
-from selection_checks import LEVEL, holm
+from selection_world import exchanged, joint_faults
 
 from pyrjsel.families import Student
 from pyrjsel.model_space import BetaBinomial
 from pyrjsel.selection.priors.coefficients import GPrior
 from pyrjsel.selection.priors.g_mixtures import HyperGN
 from pyrjsel.selection.regression.glm import Regression
-from pyrjsel.selection.samplers.reversible_jump._population import TEMPERATURES, Population
 from pyrjsel.selection.samplers.reversible_jump.rjmcmc import make_chain
 
 pytestmark = pytest.mark.statistical
@@ -80,16 +78,7 @@ class World:
         return loop.state()
 
     def exchange(self, gamma, state, y, rng):
-        """Exchanges with chains that follow powers of the posterior, and have forgotten where they began."""
-        temperatures = np.array([[1.8], [0.4]])
-        chains = [self.loop(gamma, state, y) for _ in range(3)]
-        for chain, temperature in zip(chains[1:], temperatures[:, 0], strict=True):
-            chain.set_temperature(temperature)
-            chain.run(rng, 60)
-        loop = Population(chains, temperatures, np.zeros(2, dtype=np.intc), TEMPERATURES["fixed"])
-        loop.run(rng, 5, np.zeros((2, 1)))
-        gammas, states = loop.states()
-        return gammas[0], states[0]
+        return exchanged(lambda: self.loop(gamma, state, y), rng, 5)
 
     def statistics(self, gamma, state, y):
         """Bounded functions of state and response that a wrong transition may move."""
@@ -106,24 +95,12 @@ class World:
         return np.concatenate(parts)
 
 
-def faults(world, move, draws, seed):
-    """Return what the transition moves."""
-    rng, differences = np.random.default_rng(seed), []
-    for _ in range(draws):
-        gamma, state, y = world.draw(rng)
-        new = move(world, gamma, state, y, rng)
-        differences.append(world.statistics(*new, y) - world.statistics(gamma, state, y))
-    differences = np.array(differences)
-    z = differences.mean(axis=0) / (differences.std(axis=0, ddof=1) / np.sqrt(draws))
-    return holm(2 * stats.norm.sf(np.abs(z)), [f"mean {k}" for k in range(z.size)], LEVEL)
-
-
 @pytest.mark.parametrize("move", [World.jump, World.exchange])
 @pytest.mark.parametrize(("prior", "df"), [("g", 4.0), ("g", None), ("hyper-g/n", None)])
 def test_jumps_leave_the_joint_law_alone(kit, prior, df, move):
-    assert faults(World(kit, prior, df), move, 8000 if move is World.jump else 2000, 91) == {}
+    assert joint_faults(World(kit, prior, df), move, 8000 if move is World.jump else 2000, 91) == {}
 
 
 @pytest.mark.parametrize("df", [4.0, None])
 def test_a_wrong_precision_is_caught(kit, df):
-    assert faults(World(kit, "g", df, 2.0), World.jump, 8000, 92) != {}
+    assert joint_faults(World(kit, "g", df, 2.0), World.jump, 8000, 92) != {}
