@@ -141,14 +141,15 @@ def learn_correction(gamma: ByteArray, log_ratio: FloatArray) -> FloatArray:
 
 
 def learn_corrections(
-    gamma: ByteArray, log_ratio: FloatArray, space: ModelSpace
+    gamma: ByteArray, log_ratio: FloatArray, regression: Regression, space: ModelSpace
 ) -> tuple[FloatArray, FloatArray | None]:
-    """Return the same with a quadratic function of the number of free terms, (J,) and (free terms + 1,).
+    """Return the same under mixtures of g-priors with a quadratic function of the number of free terms.
 
-    Beyond the numbers in `gamma` it goes on by half their range, and then is constant. Priors by order have
-    none.
+    Of shapes (J,) and (free terms + 1,). Beyond the numbers in `gamma` the function goes on by half their
+    range, and then is constant. Priors by order have none; nor do models whose g is known, of which the
+    errors hardly depend on the number: it would be learned from noise, and hide larger models.
     """
-    if space.by_order is not None:
+    if regression.prior.mixture is None or space.by_order is not None:
         return learn_correction(gamma, log_ratio), None
     gamma, log_ratio = gamma[-MOST_LESSONS:], log_ratio[-MOST_LESSONS:]
     size = gamma @ space.free.astype(float)

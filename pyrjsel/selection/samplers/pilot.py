@@ -109,7 +109,7 @@ def explore(job: Job, wide: int) -> Pilot:
     correction: tuple[FloatArray, FloatArray | None] = nothing, None
     if one.lessons:
         learnt, ratios = zip(*one.lessons, strict=True)
-        correction = learn_corrections(np.array(learnt), np.array(ratios), job.space)
+        correction = learn_corrections(np.array(learnt), np.array(ratios), job.regression, job.space)
     gamma, accepted = one.walk(Surrogate(at, *correction), gamma, COUNTED, corrected=True)
     uneven, width = (one.uneven(), one.width()) if one.models else (0.0, 1.0)
     if width <= wide < job.regression.widest(job.space.max_size):

@@ -385,7 +385,7 @@ class CorrectedChain(CollapsedChain):
         probable with a small g, which the surrogate with one for all hides from chains.
         """
         space, before = self.job.space, self.walk.gamma()
-        if self.job.regression.prior.mixture is None or learnt.of_size is None:
+        if learnt.of_size is None:
             return learnt
         widest, model, nested = int(np.sqrt(PROBED / self.job.regression.y.size)), before[0].copy(), {}
         for j in self.rng.permutation(np.flatnonzero(space.free > model)):
@@ -454,7 +454,8 @@ class CorrectedChain(CollapsedChain):
             self.gammas.clear()
             self.log_ratios.clear()
         elif self.log_ratios and (self.done == burn_in or self.learning_is_due()):
-            learnt = learn_corrections(np.array(self.gammas), np.array(self.log_ratios), self.job.space)
+            lessons, job = (np.array(self.gammas), np.array(self.log_ratios)), self.job
+            learnt = learn_corrections(*lessons, job.regression, job.space)
             self.replace_surrogate(self.reaching(self.without(Surrogate(self.surrogate.at, *learnt))))
         if self.done == burn_in:
             self.gammas.clear()

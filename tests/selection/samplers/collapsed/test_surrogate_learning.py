@@ -52,13 +52,14 @@ def test_evidences_are_right_near_their_expansion(name):
 def test_corrections_by_term_and_by_size():
     rng = np.random.default_rng(1)
     data = pd.DataFrame(rng.normal(size=(20, 6)), columns=[*"abcdef"])
-    space = rj.LogitSelection(np.arange(20) % 2 * 1.0, data).space
+    model = rj.LogitSelection(np.arange(20) % 2 * 1.0, data, coef_prior=rj.HyperG())
+    space = model.space
     gamma = (rng.random((400, 6)) < 0.5).astype(np.uint8)
     gamma = gamma[np.abs(gamma.sum(axis=1) - 3.0) < 2]
     slopes, size = rng.normal(size=6), np.arange(7.0)
     curve = 0.3 * (size - 2.0) ** 2
     ratio = gamma @ slopes + curve[gamma.sum(axis=1)] + 5.0
-    correction, of_size = learn_corrections(gamma, ratio, space)
+    correction, of_size = learn_corrections(gamma, ratio, model.regression, space)
     learnt = Surrogate(np.zeros(7), correction, of_size)
     found = np.array([learnt.corrected(model, space) for model in gamma])
     # The ridge, 0.25 among some hundred models, takes a percent.
@@ -69,6 +70,8 @@ def test_corrections_by_term_and_by_size():
     assert of_size[6] == of_size[5] != of_size[4]
     walked = learnt.space(space)
     assert type(walked).__name__ == "Space"
+    known = rj.LogitSelection(np.arange(20) % 2 * 1.0, data).regression
+    assert learn_corrections(gamma, ratio, known, space)[1] is None
 
 
 @pytest.mark.parametrize("name", ["logit", "multinomial"])
