@@ -1,8 +1,22 @@
 """Names of a package whose modules are imported when they are first used."""
 
+import gc
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from importlib import import_module
+
+
+@contextmanager
+def _no_collection() -> Iterator[None]:
+    """Look for no garbage meanwhile: what modules define stays until the end."""
+    enabled = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if enabled:
+            gc.enable()
 
 
 def lazy(
@@ -23,12 +37,11 @@ def lazy(
     folders = {*modules.split(), *owners}
 
     def find(name: str) -> object:
-        if name in home:
-            value = getattr(import_module(f"{package}.{home[name]}"), name)
-        elif name in folders:
-            value = import_module(f"{package}.{name}")
-        else:
+        if name not in home and name not in folders:
             raise AttributeError(f"module {package!r} has no attribute {name!r}")
+        with _no_collection():
+            module = import_module(f"{package}.{home.get(name, name)}")
+        value = getattr(module, name) if name in home else module
         setattr(sys.modules[package], name, value)
         return value
 

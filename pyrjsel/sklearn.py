@@ -23,13 +23,13 @@ import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike, NDArray
 from pandas.api.types import is_numeric_dtype
-from scipy.special import logit
 from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin, RegressorMixin, clone
 from sklearn.feature_selection import SelectorMixin
 from sklearn.utils import Tags, check_random_state, column_or_1d, get_tags
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
 
+from pyrjsel._core import special
 from pyrjsel._typing import FloatArray
 from pyrjsel._validate import bad_value, check_choice, check_real, unmasked
 from pyrjsel.design import as_pandas
@@ -294,7 +294,7 @@ class SelectionClassifier(ClassifierMixin, _Selection):
         """
         probabilities = self.predict_proba(X)
         two = self.classes_.size == 2
-        found: FloatArray = logit(probabilities[:, 1]) if two else np.log(probabilities)
+        found: FloatArray = special.logit(probabilities[:, 1]) if two else np.log(probabilities)
         return found
 
     def predict(self, X: Any) -> NDArray[Any]:

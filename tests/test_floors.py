@@ -17,6 +17,7 @@ FLOORS = {
     0: [
         "_called",
         "_compiled",
+        "_dataclass",
         "_docstrings",
         "_errors",
         "_lazy",
@@ -55,6 +56,8 @@ OPTIONAL = {
     "arviz", "arviz_base", "arviz_plots", "arviz_stats", "xarray",
     "cloudpickle", "dask", "distributed", "matplotlib", "narwhals", "pyarrow",
 }  # fmt: skip
+# Required, but costly to import and used by few fits: imported in this file alone, inside functions.
+AT_USE = {"joblib": "runtime/workers.py", "tqdm": "runtime/progress.py"}
 # Only this unit may import that package, at the top or anywhere.
 RESERVED = {"sklearn": "sklearn"}
 # Only this file may import that package.
@@ -209,6 +212,10 @@ def foreign_fault(unit, path, item):
         return f"only {ONE_FILE[top]} may import {top}"
     if top in OPTIONAL:
         return None if item.nested or item.typing_only else f"{top} is optional: import it inside a function"
+    if top in AT_USE:
+        return (
+            None if path == AT_USE[top] and item.nested else f"only functions of {AT_USE[top]} import {top}"
+        )
     if path == "_lazy.py" and top == "?":
         return None  # modules by the names that `__init__.py` hands over
     if item.nested and not item.typing_only:
@@ -409,6 +416,8 @@ def test_parts_of_results_know_neither_results_nor_model(room):
             "selection/_x.pyx",
             "from pyrjsel.model_space._space cimport (\n    Space,\n)\nimport pyrjsel.mixture",
         ),
+        ("runtime/workers.py", "import joblib"),
+        ("runtime/x.py", "def f():\n    import joblib"),
         ("selection/x.py", "import patsy"),
         ("design/x.py", "from patsy import dmatrix"),
         ("report/x.py", "import matplotlib.pyplot as plt"),
@@ -440,6 +449,7 @@ def test_the_checker_refuses(path, text):
         ("_core/_linalg.pyx", "from scipy.linalg.cython_blas cimport ddot"),
         ("design/formula.py", "import patsy\nfrom pyrjsel.storage import register"),
         ("design/x.py", "import pandas as pd\nimport json"),
+        ("runtime/workers.py", "def f():\n    import joblib"),
         ("report/x.py", "def f():\n    import matplotlib.pyplot as plt"),
         ("report/x.py", "if TYPE_CHECKING:\n    from matplotlib.axes import Axes"),
         ("model_space/x.py", "from pyrjsel.design import Design"),

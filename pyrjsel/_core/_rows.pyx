@@ -5,7 +5,7 @@ from libc.math cimport INFINITY, NAN, isfinite, sqrt
 from pyrjsel._core._vecmath cimport moments
 
 import numpy as np
-from scipy import special
+import scipy
 
 # Quantiles are searched among the values beyond a bound that leaves this share more than is needed, and so
 # many of their standard deviations, if rows are normal.
@@ -77,7 +77,7 @@ def summaries(const double[:, ::1] values not None, probabilities):
     share = np.minimum(MORE * share + SPARE * np.sqrt(share / m), 0.6)
     cdef double[::1] means = mean, sds = sd
     cdef double[:, ::1] out = quantiles
-    cdef const double[::1] position = at - below, score = special.ndtri(share)
+    cdef const double[::1] position = at - below, score = scipy.special.ndtri(share)
     cdef const Py_ssize_t[::1] rank = near
     cdef const double[::1] sign = np.where(upper, -1.0, 1.0)
     cdef double[::1] kept = np.empty(m + 1)

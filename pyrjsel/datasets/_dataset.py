@@ -1,8 +1,8 @@
 """A data set: a table, its description, source and licence."""
 
-from dataclasses import dataclass
-
 import pandas as pd
+
+from pyrjsel._dataclass import dataclass
 
 
 @dataclass(frozen=True, eq=False, repr=False)

@@ -10,12 +10,13 @@ import ast
 import keyword
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from types import MappingProxyType
 
 import numpy as np
 
 from pyrjsel._called import called
+from pyrjsel._dataclass import dataclass
 from pyrjsel._errors import FormulaError, ParameterError
 from pyrjsel._validate import bad_value, check_unicode, show
 

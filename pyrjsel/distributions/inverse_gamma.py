@@ -1,12 +1,12 @@
 """The inverse gamma distribution."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import numpy as np
-from scipy.special import gammaln
 
 from pyrjsel._called import called
+from pyrjsel._core import special
+from pyrjsel._dataclass import dataclass
 from pyrjsel._errors import ParameterError
 from pyrjsel._typing import FloatArray
 from pyrjsel._validate import bad_value, check_real
@@ -124,7 +124,7 @@ class InverseGamma:
             Natural logarithm.
         """
         a, b = self._at(size)
-        return float(a * np.log(b) - gammaln(a) - (a + 1.0) * np.log(variance) - b / variance)
+        return float(a * np.log(b) - special.gammaln(a) - (a + 1.0) * np.log(variance) - b / variance)
 
     def sample(self, rng: np.random.Generator, size: int = 0) -> float:
         """Draw a variance.

@@ -11,7 +11,7 @@ from libc.math cimport M_PI, erfc, exp, fabs, fmax, fmin, sqrt
 from pyrjsel._core._vecmath cimport moments
 
 import numpy as np
-from scipy import special
+from pyrjsel._core import special
 
 cdef extern from "mixtures.h" nogil:
     double mixture_near(Py_ssize_t n, const double* mean, const double* rate, const double* weight, double x,

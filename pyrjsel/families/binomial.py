@@ -1,12 +1,12 @@
 """The binomial family with the logit link."""
 
-from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
-from scipy.special import gammaln, xlogy
 
+from pyrjsel._core import special
 from pyrjsel._core._vecmath import logistic
+from pyrjsel._dataclass import dataclass
 from pyrjsel._errors import DataError
 from pyrjsel._typing import FloatArray
 from pyrjsel.families._family import LOGIT, Passes
@@ -99,7 +99,7 @@ class Binomial(Family):
 
     def saturated(self, y: FloatArray, weights: FloatArray | None = None) -> float:
         """Return the log-likelihood of the saturated model (0 for a 0/1 response)."""
-        terms = xlogy(y, y) + xlogy(1 - y, 1 - y)
+        terms = special.xlogy(y, y) + special.xlogy(1 - y, 1 - y)
         return float(np.sum(terms if weights is None else weights * terms))
 
     def intercept(self, y: FloatArray, offset: FloatArray, weights: FloatArray) -> float:
@@ -152,7 +152,11 @@ class Binomial(Family):
 
         Factorials of non-integers are gamma functions.
         """
-        ways = gammaln(weights + 1) - gammaln(weights * y + 1) - gammaln(weights * (1 - y) + 1)
+        ways = (
+            special.gammaln(weights + 1)
+            - special.gammaln(weights * y + 1)
+            - special.gammaln(weights * (1 - y) + 1)
+        )
         return ways[:, None] + weights[:, None] * (y[:, None] * eta - np.logaddexp(0.0, eta))
 
     def statistics(self, weights: FloatArray) -> dict[str, Statistic]:

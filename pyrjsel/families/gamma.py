@@ -1,11 +1,11 @@
 """The gamma family with the log link."""
 
-from dataclasses import dataclass
 from typing import ClassVar, Self
 
 import numpy as np
-from scipy.special import digamma, gammainc, gammaincinv, gammaln, logsumexp, polygamma, xlogy
 
+from pyrjsel._core import special
+from pyrjsel._dataclass import dataclass
 from pyrjsel._errors import DataError
 from pyrjsel._typing import FloatArray
 from pyrjsel.families._family import POSITIVE, JointPass, Passes
@@ -60,7 +60,7 @@ class Gamma(Sized, LogLink):
         """Return the gamma functions of the densities, and powers of responses and weights."""
         assert self.table is not None
         number, times, weighted, logs = self.table
-        slope = float(weighted.sum() + times @ xlogy(number, number))
+        slope = float(weighted.sum() + times @ special.xlogy(number, number))
         return np.stack([0.0 * number, number, -times]), (slope, -float(logs.sum()))
 
     def terms(
@@ -112,11 +112,11 @@ class Gamma(Sized, LogLink):
             0.5 + inverse * (1 / 12 - square * (1 / 120 - square / 252)),
             -inverse * (1 / 12 - square * (1 / 40 - square * 5 / 252)),
         )
-        bend = small * (np.log(small) - digamma(small))
+        bend = small * (np.log(small) - special.digamma(small))
         direct = (
-            xlogy(small, small) - small - gammaln(small),
+            special.xlogy(small, small) - small - special.gammaln(small),
             bend,
-            bend + small - small**2 * polygamma(1, small),
+            bend + small - small**2 * special.polygamma(1, small),
         )
         value, slope, curve = (np.where(large, a, b) @ times for a, b in zip(series, direct, strict=True))
         return value - float(logs.sum()), slope, curve
@@ -200,7 +200,7 @@ class Gamma(Sized, LogLink):
     def null_intercept(self, y: FloatArray, weights: FloatArray, offset: FloatArray | None = None) -> float:
         """Return the maximum likelihood estimate of the intercept of the null model."""
         known = np.zeros(y.size) if offset is None else offset
-        return float(logsumexp(-known, b=weights * y) - np.log(weights.sum()))
+        return float(special.logsumexp(-known, b=weights * y) - np.log(weights.sum()))
 
     def intercept(self, y: FloatArray, offset: FloatArray, weights: FloatArray) -> float:
         """Return the intercept of the model without terms, under a flat prior."""
@@ -239,7 +239,7 @@ class Gamma(Sized, LogLink):
         away = log_y - eta
         with np.errstate(over="ignore"):
             terms = shape * (away - np.expm1(away))
-        return np.asarray(terms + xlogy(shape, shape) - shape - gammaln(shape) - log_y)
+        return np.asarray(terms + special.xlogy(shape, shape) - shape - special.gammaln(shape) - log_y)
 
     def statistics(self, weights: FloatArray) -> dict[str, Statistic]:
         """Return the mean, the standard deviation, the minimum, the maximum and the skewness."""
@@ -265,14 +265,14 @@ def mixture_quantile(means: FloatArray, shape: FloatArray, p: float) -> FloatArr
 def _quantiles(means: FloatArray, shape: FloatArray, p: float) -> FloatArray:
     """Return the same by Newton's method in the logarithm, from the quantile of one gamma distribution."""
     means = np.clip(means, LEAST, ENDLESS)
-    rate, constant = shape / means, gammaln(shape)
+    rate, constant = shape / means, special.gammaln(shape)
 
     def excess(t: FloatArray) -> tuple[FloatArray, FloatArray]:
         z = rate * np.exp(t)[:, None]
-        slope = np.exp(xlogy(shape, z) - z - constant)
-        return gammainc(shape, z).mean(axis=1) - p, slope.mean(axis=1)
+        slope = np.exp(special.xlogy(shape, z) - z - constant)
+        return special.gammainc(shape, z).mean(axis=1) - p, slope.mean(axis=1)
 
-    each = np.log(np.clip(means * (gammaincinv(shape, p) / shape), LEAST, ENDLESS))
+    each = np.log(np.clip(means * (special.gammaincinv(shape, p) / shape), LEAST, ENDLESS))
     found = np.exp(increasing_root(excess, each.mean(axis=1), each.min(axis=1), each.max(axis=1), 1e-6))
     # Components with infinite means have no mass below any number.
     return np.where(np.mean(means < ENDLESS, axis=1) <= p, np.inf, found)

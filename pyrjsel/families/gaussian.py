@@ -1,11 +1,11 @@
 """Families with the identity link: what they share, and the gaussian one."""
 
-from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
-from scipy.special import gammaln, ndtr, ndtri, stdtr, stdtrit
 
+from pyrjsel._core import special
+from pyrjsel._dataclass import dataclass
 from pyrjsel._errors import DataError
 from pyrjsel._typing import FloatArray
 from pyrjsel.families._family import NORMAL, Passes
@@ -105,7 +105,7 @@ class Gaussian(IdentityLink):
         """
         scale = _scale(np.ones(1), nuisance, means.shape[1])[0]
         ends = np.array([alpha / 2, 1 - alpha / 2])
-        if np.abs(ndtri(ends)).max() <= LARGEST_SCORE:
+        if np.abs(special.ndtri(ends)).max() <= LARGEST_SCORE:
             return _normal_quantiles(means, scale, ends, np.full(scale.size, 1.0 / scale.size))
         return np.column_stack([mixture_quantile(means, scale, p) for p in ends])
 
@@ -146,7 +146,7 @@ def mixture_quantile(
     """
     if weights is None:
         weights = np.full(means.shape[1], 1.0 / means.shape[1])
-    z = np.full(1, ndtri(p)) if df is None else stdtrit(df, p)
+    z = np.full(1, special.ndtri(p)) if df is None else special.stdtrit(df, p)
     if df is None and abs(z[0]) <= LARGEST_SCORE:
         return _normal_quantiles(means, scale, np.array([p]), weights)[:, 0]
     each = means + z * scale
@@ -157,7 +157,7 @@ def mixture_quantile(
     def excess(x: FloatArray) -> tuple[FloatArray, FloatArray]:
         away = (x[:, None] - means) / scale
         slope = (_kernel(away, df) / scale) @ weights / np.sqrt(2.0 * np.pi)
-        return (ndtr(away) if df is None else stdtr(df, away)) @ weights - p, slope
+        return (special.ndtr(away) if df is None else special.stdtr(df, away)) @ weights - p, slope
 
     start = np.clip(middle + z.mean() * spread, low, high)
     return increasing_root(excess, start, low, high, TOLERANCE * float(scale.max()))
@@ -174,5 +174,5 @@ def _kernel(away: FloatArray, df: FloatArray | None) -> FloatArray:
     """Return densities of the normal or the t distribution, times the root of 2 pi."""
     if df is None:
         return np.exp(-0.5 * away**2)
-    constant = gammaln(0.5 * (df + 1.0)) - gammaln(0.5 * df) - 0.5 * np.log(0.5 * df)
+    constant = special.gammaln(0.5 * (df + 1.0)) - special.gammaln(0.5 * df) - 0.5 * np.log(0.5 * df)
     return np.asarray(np.exp(constant - 0.5 * (df + 1.0) * np.log1p(away**2 / df)))

@@ -1,12 +1,12 @@
 """Binomial responses under other links than the logit."""
 
 from abc import abstractmethod
-from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
-from scipy.special import gammaln, log_ndtr, ndtr, ndtri
 
+from pyrjsel._core import special
+from pyrjsel._dataclass import dataclass
 from pyrjsel._typing import FloatArray
 from pyrjsel.families._binary import CLOGLOG, PROBIT
 from pyrjsel.families._family import Passes
@@ -72,7 +72,11 @@ class OtherLink(Binomial):
 
         Factorials of non-integers are gamma functions.
         """
-        ways = gammaln(weights + 1) - gammaln(weights * y + 1) - gammaln(weights * (1 - y) + 1)
+        ways = (
+            special.gammaln(weights + 1)
+            - special.gammaln(weights * y + 1)
+            - special.gammaln(weights * (1 - y) + 1)
+        )
         success, failure = (weights * y)[:, None], (weights * (1 - y))[:, None]
         return ways[:, None] + self._terms(success, failure, eta)
 
@@ -89,19 +93,19 @@ class Probit(OtherLink):
 
     def mean(self, eta: FloatArray) -> FloatArray:
         """Return the success probability at linear predictor `eta`, of the same shape."""
-        return np.asarray(ndtr(eta))
+        return np.asarray(special.ndtr(eta))
 
     def linear(self, mean: float) -> float:
         """Return the quantile of the standard normal distribution at `mean`."""
-        return float(ndtri(mean))
+        return float(special.ndtri(mean))
 
     def slope(self, mean: FloatArray) -> FloatArray:
         """Return the normal density at the quantile of `mean`."""
-        return np.asarray(np.exp(-0.5 * ndtri(mean) ** 2) / np.sqrt(2.0 * np.pi))
+        return np.asarray(np.exp(-0.5 * special.ndtri(mean) ** 2) / np.sqrt(2.0 * np.pi))
 
     def log_chances(self, eta: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Return the log probabilities of success and of failure at `eta`."""
-        return np.asarray(log_ndtr(eta)), np.asarray(log_ndtr(-eta))
+        return np.asarray(special.log_ndtr(eta)), np.asarray(special.log_ndtr(-eta))
 
 
 @dataclass(frozen=True)

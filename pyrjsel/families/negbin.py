@@ -1,11 +1,11 @@
 """The negative binomial family with the log link."""
 
-from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
-from scipy.special import betainc, betaln, digamma, gammaincinv, gammaln, log_expit, polygamma, xlogy
 
+from pyrjsel._core import special
+from pyrjsel._dataclass import dataclass
 from pyrjsel._typing import FloatArray
 from pyrjsel.families._family import LOGIT, JointPass, Passes, derivatives, log_likelihoods
 from pyrjsel.families._sized import NEGBIN
@@ -53,7 +53,7 @@ class NegativeBinomial(Sized, Poisson):
         above, below = np.stack([sums, number, times]), np.stack([0.0 * sums, number, -times])
         # A numerator and its denominator, by turns, whose logarithms nearly cancel.
         mixed = np.stack([above, below], axis=2).reshape(3, -1)
-        return np.ascontiguousarray(mixed), (0.0, -float(times @ gammaln(sums + 1.0)))
+        return np.ascontiguousarray(mixed), (0.0, -float(times @ special.gammaln(sums + 1.0)))
 
     def terms(
         self, y: FloatArray, w: FloatArray, eta: FloatArray, t: FloatArray
@@ -80,8 +80,8 @@ class NegativeBinomial(Sized, Poisson):
         assert self.table is not None
         sums, number, times = self.table
         theta = np.multiply.outer(size, number)
-        slope = theta * (digamma(sums + theta) - digamma(theta))
-        bend = theta**2 * (polygamma(1, sums + theta) - polygamma(1, theta))
+        slope = theta * (special.digamma(sums + theta) - special.digamma(theta))
+        bend = theta**2 * (special.polygamma(1, sums + theta) - special.polygamma(1, theta))
         return self.constant(size), slope @ times, (slope + bend) @ times
 
     def constant(self, size: FloatArray) -> FloatArray:
@@ -89,7 +89,7 @@ class NegativeBinomial(Sized, Poisson):
         assert self.table is not None
         sums, number, times = self.table
         rising = log_rising(np.multiply.outer(size, number), sums)
-        return np.asarray(rising @ times - times @ gammaln(sums + 1.0))
+        return np.asarray(rising @ times - times @ special.gammaln(sums + 1.0))
 
     def curvature(self, mean: FloatArray) -> FloatArray:
         """Return the expected information on eta, where the mean is `mean`."""
@@ -113,7 +113,7 @@ class NegativeBinomial(Sized, Poisson):
     def log_likelihood(self, y: FloatArray, eta: FloatArray, weights: FloatArray | None = None) -> float:
         """Return the log-likelihood without terms that depend on theta and the response alone."""
         away = eta - np.log(self.size)
-        terms = y * log_expit(away) + self.size * log_expit(-away)
+        terms = y * special.log_expit(away) + self.size * special.log_expit(-away)
         if weights is None:
             return float(np.sum(terms))
         return float(weights[weights > 0] @ terms[weights > 0])
@@ -128,7 +128,7 @@ class NegativeBinomial(Sized, Poisson):
             used = w > 0
             return super().saturated(y, weights) + Poisson().log_constant(y[used], w[used])
         theta = self.size
-        terms = xlogy(y, y) + theta * np.log(theta) - (y + theta) * np.log(y + theta)
+        terms = special.xlogy(y, y) + theta * np.log(theta) - (y + theta) * np.log(y + theta)
         return float(np.sum(terms if weights is None else weights * terms))
 
     def strays(self, smallest: float, largest: float) -> bool:
@@ -159,8 +159,8 @@ class NegativeBinomial(Sized, Poisson):
         theta = self.sizes(nuisance, eta.shape[1])
         away = eta - np.log(theta)
         count, size = (weights * y)[:, None], weights[:, None] * theta
-        constant = log_rising(size, count) - gammaln(count + 1.0)
-        return np.asarray(constant + count * log_expit(away) + size * log_expit(-away))
+        constant = log_rising(size, count) - special.gammaln(count + 1.0)
+        return np.asarray(constant + count * special.log_expit(away) + size * special.log_expit(-away))
 
     def facts(self, y: FloatArray, weights: FloatArray | None) -> list[tuple[str, str]]:
         """Return the number of events, of observations without events, and what is known of theta."""
@@ -170,7 +170,7 @@ class NegativeBinomial(Sized, Poisson):
 def log_rising(size: FloatArray, count: FloatArray) -> FloatArray:
     """Return ``log Gamma(size + count) - log Gamma(size)``, without cancellation for large sizes."""
     some = np.maximum(count, 1e-300)
-    return np.asarray(np.where(count > 0, gammaln(some) - betaln(some, size), 0.0))
+    return np.asarray(np.where(count > 0, special.gammaln(some) - special.betaln(some, size), 0.0))
 
 
 def mixture_quantile(means: FloatArray, theta: FloatArray, p: float) -> FloatArray:
@@ -188,11 +188,11 @@ def _quantiles(means: FloatArray, theta: FloatArray, p: float) -> FloatArray:
 
     def reaches(count: FloatArray, rows: Any) -> Any:
         share = 1.0 / (1.0 + means[rows] / theta)
-        below = betainc(theta, np.maximum(count, 0.0)[:, None] + 1.0, share)
+        below = special.betainc(theta, np.maximum(count, 0.0)[:, None] + 1.0, share)
         return np.where(count < 0, False, below.mean(axis=1) >= p)
 
     middle, size = np.minimum(means.mean(axis=1), ENDLESS), float(theta.mean())
-    first = np.minimum(np.floor(middle * (gammaincinv(size, p) / size)), ENDLESS)
+    first = np.minimum(np.floor(middle * (special.gammaincinv(size, p) / size)), ENDLESS)
     reach = 1.0 + np.sqrt(first)
     high, low = np.maximum(first, 0.0), np.maximum(first, 0.0) - 1.0
     short = np.flatnonzero(~reaches(high, slice(None)))

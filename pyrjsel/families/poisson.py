@@ -1,11 +1,11 @@
 """The Poisson family with the log link."""
 
-from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
-from scipy.special import gammaln, logsumexp, pdtr, xlogy
 
+from pyrjsel._core import special
+from pyrjsel._dataclass import dataclass
 from pyrjsel._errors import DataError
 from pyrjsel._typing import FloatArray
 from pyrjsel.families._family import LOG, Passes
@@ -99,13 +99,13 @@ class Poisson(LogLink):
 
     def saturated(self, y: FloatArray, weights: FloatArray | None = None) -> float:
         """Return the log-likelihood of the saturated model, without factorials."""
-        terms = xlogy(y, y) - y
+        terms = special.xlogy(y, y) - y
         return float(np.sum(terms if weights is None else weights * terms))
 
     def intercept(self, y: FloatArray, offset: FloatArray, weights: FloatArray) -> float:
         """Return the intercept of the model without terms, under a flat prior."""
         events = max(float(weights @ y), 0.5)  # no events would have no maximum
-        return float(np.log(events) - logsumexp(offset, b=weights))
+        return float(np.log(events) - special.logsumexp(offset, b=weights))
 
     def recession(self, y: FloatArray) -> FloatArray:
         """Return -1 for rows without events, 0 for others."""
@@ -146,7 +146,7 @@ class Poisson(LogLink):
         Factorials of non-integers are gamma functions.
         """
         count = weights * y
-        constant = count * np.log(weights) - gammaln(count + 1)
+        constant = count * np.log(weights) - special.gammaln(count + 1)
         with np.errstate(over="ignore"):
             return constant[:, None] + count[:, None] * eta - weights[:, None] * self.mean(eta)
 
@@ -178,7 +178,7 @@ def mixture_quantile(means: FloatArray, p: float) -> FloatArray:
     rows, m = means.shape
     top = means[:, -1]
     reach = 10.0 + 10.0 * np.sqrt(top)
-    while np.any(short := pdtr(np.ceil(top + reach), top) < p):
+    while np.any(short := special.pdtr(np.ceil(top + reach), top) < p):
         reach[short] *= 2.0
     low, high = np.full(rows, -1.0), np.ceil(top + reach)
     for stride in STRIDES:
@@ -202,6 +202,6 @@ def _smallest(
         rows = np.flatnonzero((middle > low) & (middle < high))
         if not rows.size:
             return high
-        reached = pdtr(middle[rows, None], means[rows]) @ weight >= p
+        reached = special.pdtr(middle[rows, None], means[rows]) @ weight >= p
         high[rows[reached]] = middle[rows[reached]]
         low[rows[~reached]] = middle[rows[~reached]]

@@ -7,8 +7,8 @@ integrable where sigma goes to 0 (Fernandez and Steel 1999). The coordinate of i
 """
 
 import numpy as np
-from scipy.special import digamma, gammaln, polygamma
 
+from pyrjsel._core import special
 from pyrjsel._typing import FloatArray
 
 LEAST_DF = 0.5
@@ -33,7 +33,7 @@ def coordinate_of(df: float) -> float:
 def log_at_zero(df: FloatArray) -> FloatArray:
     """Return log densities of the t distribution with `df` (m,) degrees of freedom at 0."""
     small, inverse = np.minimum(df, LARGE), 1.0 / df
-    direct = gammaln(0.5 * (small + 1.0)) - gammaln(0.5 * small) - 0.5 * np.log(np.pi * small)
+    direct = special.gammaln(0.5 * (small + 1.0)) - special.gammaln(0.5 * small) - 0.5 * np.log(np.pi * small)
     series = -0.5 * LOG_2PI - inverse * (1 / 4 - inverse**2 * (1 / 24 - inverse**2 / 20))
     return np.where(df > LARGE, series, direct)
 
@@ -44,8 +44,8 @@ def slopes_at_zero(df: float) -> tuple[float, float]:
         square = df**-2.0
         first = square * (1 / 4 - square * (1 / 8 - square / 4))
         return first, -square / df * (1 / 2 - square * (1 / 2 - square * 3 / 2))
-    first = 0.5 * (digamma(0.5 * (df + 1.0)) - digamma(0.5 * df) - 1.0 / df)
-    second = 0.25 * (polygamma(1, 0.5 * (df + 1.0)) - polygamma(1, 0.5 * df)) + 0.5 / df**2
+    first = 0.5 * (special.digamma(0.5 * (df + 1.0)) - special.digamma(0.5 * df) - 1.0 / df)
+    second = 0.25 * (special.polygamma(1, 0.5 * (df + 1.0)) - special.polygamma(1, 0.5 * df)) + 0.5 / df**2
     return float(first), float(second)
 
 

@@ -1,8 +1,8 @@
 """The null model of inputs: what the compiled loop needs of it."""
 
 import numpy as np
-from scipy.special import gammaln
 
+from pyrjsel._core import special
 from pyrjsel._typing import FloatArray
 from pyrjsel.mixture._null import Null
 from pyrjsel.mixture.priors import MixturePrior
@@ -17,8 +17,8 @@ def single_evidence(z: FloatArray, prior: MixturePrior, surplus: float) -> Float
     value: FloatArray = (
         -0.5 * n * np.log(np.pi)
         + 0.5 * np.log(kappa / (kappa + n))
-        + gammaln(0.5 * (nu + n))
-        - gammaln(0.5 * nu)
+        + special.gammaln(0.5 * (nu + n))
+        - special.gammaln(0.5 * nu)
         + 0.5 * nu * np.log(prior.psi0)
         - 0.5 * (nu + n) * np.log(scatter)
     )

@@ -1,14 +1,14 @@
 """The prior of a mixture classifier: kernels and weights, and the null model of inputs that are left out."""
 
-from dataclasses import dataclass
 from functools import lru_cache
 from itertools import pairwise
 
 import numpy as np
 import scipy
-from scipy.special import gammainc, gammaincinv, gammaln
 
 from pyrjsel._called import named
+from pyrjsel._core import special
+from pyrjsel._dataclass import dataclass
 from pyrjsel._typing import FloatArray
 from pyrjsel._validate import bad_value, check_real
 
@@ -197,7 +197,7 @@ class MixturePrior:
             if np.all(precision <= self.max_precision):
                 return beta, precision, rng.standard_normal(components)
         beta, below = self._sample_rate(components, rng)
-        precision = gammaincinv(self.alpha, below * rng.random(components)) / beta
+        precision = special.gammaincinv(self.alpha, below * rng.random(components)) / beta
         return beta, np.minimum(precision, self.max_precision), rng.standard_normal(components)
 
     def _sample_rate(self, components: int, rng: np.random.Generator) -> tuple[float, float]:
@@ -210,12 +210,12 @@ class MixturePrior:
         most = self.max_precision
         t = np.linspace(0.0, 1.0, 101)
         gain = t * components * self.alpha
-        bound = gain * np.log(most / self.h) - t * components * gammaln(self.alpha + 1.0)
-        best = t[np.argmin(bound + gammaln(self.g + gain))]
+        bound = gain * np.log(most / self.h) - t * components * special.gammaln(self.alpha + 1.0)
+        best = t[np.argmin(bound + special.gammaln(self.g + gain))]
         while True:
             beta = rng.gamma(self.g + best * components * self.alpha) / self.h
-            below = float(gammainc(self.alpha, beta * most))
-            log_bound = self.alpha * np.log(beta * most) - gammaln(self.alpha + 1.0)
+            below = float(special.gammainc(self.alpha, beta * most))
+            log_bound = self.alpha * np.log(beta * most) - special.gammaln(self.alpha + 1.0)
             if np.log(rng.random()) < components * (np.log(below) - best * log_bound):
                 return beta, below
 
@@ -228,8 +228,8 @@ def _log_mass(prior: MixturePrior, components: int) -> float:
     def integrand(t: float) -> float:  # over log beta
         beta = np.exp(t)
         return float(
-            np.exp(prior.g * (t + np.log(prior.h)) - prior.h * beta - gammaln(prior.g))
-            * gammainc(prior.alpha, beta * prior.max_precision) ** components
+            np.exp(prior.g * (t + np.log(prior.h)) - prior.h * beta - special.gammaln(prior.g))
+            * special.gammainc(prior.alpha, beta * prior.max_precision) ** components
         )
 
     # From where all precisions are far too large to where the rate is far too large, in equal parts.

@@ -12,12 +12,12 @@ order.
 """
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 
 import numpy as np
-from scipy.special import expit
 
 from pyrjsel._called import called
+from pyrjsel._core import special
+from pyrjsel._dataclass import dataclass
 from pyrjsel._errors import ParameterError
 from pyrjsel._typing import ByteArray, FloatArray, IntArray
 from pyrjsel.model_space.component_tables import NotCountable
@@ -261,7 +261,7 @@ def draw_by_order(
 ) -> ByteArray:
     """Draw independent, exact models (n, J) from a prior by order without a limit on cost or size."""
     models = np.tile(start, (n, 1))
-    chance = expit(tables.log_odds)
+    chance = special.expit(tables.log_odds)
     for o in range(int(rank.max(initial=-1)) + 1):
         terms = np.flatnonzero(rank == o)
         ready = open_terms(models, [parents[term] for term in terms.tolist()], heredity) == 1

@@ -1,12 +1,13 @@
 """Sums over all models by convolving the tables of components over size and cost."""
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import logsumexp
 
+from pyrjsel._core import special
+from pyrjsel._dataclass import dataclass
 from pyrjsel._typing import FloatArray
 from pyrjsel.model_space.component_tables import ComponentTable, NotCountable
 
@@ -167,8 +168,8 @@ def inclusion(plan_: Plan, log_size: FloatArray, n_terms: int) -> tuple[FloatArr
 
     k_max, c_max = plan_.reach[-1]
     backward: FloatArray = np.repeat(log_size[: k_max + 1, None], c_max + 1, axis=1)
-    by_size = logsumexp(forward[-1] + backward, axis=1)
-    whole = logsumexp(by_size)
+    by_size = special.logsumexp(forward[-1] + backward, axis=1)
+    whole = special.logsumexp(by_size)
     probability = np.zeros(n_terms)
     for i in range(len(plan_.tables) - 1, -1, -1):
         table = plan_.tables[i]

@@ -1,13 +1,13 @@
 """A prior over models that penalises cost."""
 
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass
 
 import numpy as np
 import pandas as pd
-from scipy.special import expit
 
 from pyrjsel._called import called
+from pyrjsel._core import special
+from pyrjsel._dataclass import dataclass
 from pyrjsel._errors import ParameterError
 from pyrjsel._typing import FloatArray
 from pyrjsel._validate import bad_value, check_real, show, unknown_name
@@ -105,6 +105,6 @@ class CostAdjusted(ModelPrior):
         return np.zeros(context.n_free + 1), odds
 
     def _logpmf(self, models: FloatArray, opened: FloatArray, context: PriorContext) -> FloatArray:
-        p = expit(self._tables(context)[1][context.free_mask])
+        p = special.expit(self._tables(context)[1][context.free_mask])
         result: FloatArray = (opened * np.where(models == 1, np.log(p), np.log1p(-p))).sum(axis=1)
         return result

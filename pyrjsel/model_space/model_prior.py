@@ -10,9 +10,9 @@ from collections.abc import Collection
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy.special import gammaln
 
 from pyrjsel._called import called
+from pyrjsel._core import special
 from pyrjsel._errors import ParameterError
 from pyrjsel._typing import ByteArray, FloatArray
 from pyrjsel._validate import check_choice, check_real
@@ -168,7 +168,7 @@ class ModelPrior(ABC):
 
 def log_choose(n: int, k: FloatArray) -> FloatArray:
     """Return log C(n, k)."""
-    result: FloatArray = gammaln(n + 1.0) - gammaln(k + 1.0) - gammaln(n - k + 1.0)
+    result: FloatArray = special.gammaln(n + 1.0) - special.gammaln(k + 1.0) - special.gammaln(n - k + 1.0)
     return result
 
 

@@ -1,15 +1,15 @@
 """Priors over models: uniform, Bernoulli, beta-binomial, truncated Poisson."""
 
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
 import numpy as np
 import pandas as pd
-from scipy.special import betaln, expit, gammaln, log_expit, logit, logsumexp
 
 from pyrjsel._called import called
+from pyrjsel._core import special
+from pyrjsel._dataclass import dataclass
 from pyrjsel._errors import ParameterError
 from pyrjsel._typing import FloatArray
 from pyrjsel._validate import bad_value, check_real, show, unknown_name
@@ -174,9 +174,9 @@ class Bernoulli(ModelPrior):
         k, nothing = np.arange(context.n_free + 1.0), np.zeros(len(context.names))
 
         def make(t: float) -> OrderTables:
-            return OrderTables(k * log_expit(t), k * log_expit(-t), 0.0 * k, nothing, nothing)
+            return OrderTables(k * special.log_expit(t), k * special.log_expit(-t), 0.0 * k, nothing, nothing)
 
-        return float(expit(solve_expected(make, size, context, "Bernoulli", True)))
+        return float(special.expit(solve_expected(make, size, context, "Bernoulli", True)))
 
     def _order_tables(self, context: PriorContext) -> OrderTables:
         flat, odds = self._tables(context)
@@ -187,7 +187,7 @@ class Bernoulli(ModelPrior):
     def _tables(self, context: PriorContext) -> tuple[FloatArray, FloatArray]:
         odds = np.zeros(len(context.names))
         free = context.free_mask
-        odds[free] = logit(self._probabilities(context)[free])
+        odds[free] = special.logit(self._probabilities(context)[free])
         return np.zeros(context.n_free + 1), odds
 
     def _logpmf(self, models: FloatArray, opened: FloatArray, context: PriorContext) -> FloatArray:
@@ -275,7 +275,9 @@ class BetaBinomial(ModelPrior):
     def _tables(self, context: PriorContext) -> tuple[FloatArray, FloatArray]:
         a, b = self._shapes(context)
         k = np.arange(context.n_free + 1.0)
-        return betaln(a + k, b + context.n_free - k) - betaln(a, b), np.zeros(len(context.names))
+        return special.betaln(a + k, b + context.n_free - k) - special.betaln(a, b), np.zeros(
+            len(context.names)
+        )
 
     def _logpmf(self, models: FloatArray, opened: FloatArray, context: PriorContext) -> FloatArray:
         # As a Polya urn: the odds of each term depend on the numbers included and excluded before.
@@ -371,8 +373,8 @@ class TruncatedPoisson(ModelPrior):
         k = np.arange(context.n_free + 1.0)
 
         def excess(log_rate: float) -> float:
-            weight = k * log_rate - gammaln(k + 1.0)
-            return float(np.exp(weight - logsumexp(weight)) @ k) - size
+            weight = k * log_rate - special.gammaln(k + 1.0)
+            return float(np.exp(weight - special.logsumexp(weight)) @ k) - size
 
         # The mean is below lambda and increases with it; it approaches J_free as lambda goes to infinity.
         low, high = np.log(size), np.log(context.n_free) + 1.0
@@ -393,7 +395,7 @@ class TruncatedPoisson(ModelPrior):
 
     def _tables(self, context: PriorContext) -> tuple[FloatArray, FloatArray]:
         k = np.arange(context.n_free + 1.0)
-        size = k * np.log(self._rate(context)) - gammaln(k + 1.0) - log_choose(context.n_free, k)
+        size = k * np.log(self._rate(context)) - special.gammaln(k + 1.0) - log_choose(context.n_free, k)
         return size, np.zeros(len(context.names))
 
     def _logpmf(self, models: FloatArray, opened: FloatArray, context: PriorContext) -> FloatArray:
@@ -410,8 +412,15 @@ class TruncatedPoisson(ModelPrior):
 def _poisson_tables(log_rate: float, context: PriorContext) -> OrderTables:
     """Return the tables of a truncated Poisson by order: lambda^k (m - k)! / (m! Z_m) in three parts."""
     k, nothing = np.arange(context.n_free + 1.0), np.zeros(len(context.names))
-    whole = np.logaddexp.accumulate(k * log_rate - gammaln(k + 1.0))
-    return OrderTables(k * log_rate, gammaln(k + 1.0), -gammaln(k + 1.0) - whole, nothing, nothing, False)
+    whole = np.logaddexp.accumulate(k * log_rate - special.gammaln(k + 1.0))
+    return OrderTables(
+        k * log_rate,
+        special.gammaln(k + 1.0),
+        -special.gammaln(k + 1.0) - whole,
+        nothing,
+        nothing,
+        False,
+    )
 
 
 def _bernoulli(p: Any, expected_size: Any, by: Any) -> Bernoulli:

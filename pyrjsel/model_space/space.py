@@ -1,15 +1,15 @@
 """The space of models: terms, the prior over models and the constraints, as plain arrays."""
 
 from collections.abc import Hashable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import pandas as pd
+import scipy
 from numpy.typing import ArrayLike, NDArray
-from scipy.sparse import csr_array
 
 from pyrjsel._called import called
+from pyrjsel._dataclass import dataclass
 from pyrjsel._errors import ParameterError
 from pyrjsel._typing import BoolArray, ByteArray, FloatArray, IntArray
 from pyrjsel._validate import bad_value, check_choice, check_int, check_real
@@ -499,7 +499,7 @@ def _sums(
     """
     terms = models.shape[1]
     ones = np.ones(indices.size, dtype=np.int32)
-    matrix = csr_array((ones, indices, start), shape=(terms, terms if by_row else columns))
+    matrix = scipy.sparse.csr_array((ones, indices, start), shape=(terms, terms if by_row else columns))
     return np.asarray(models @ (matrix.T if by_row else matrix))
 
 

@@ -7,13 +7,13 @@ of ``(a + b + ...)**2``, only their number matters: one subset represents all of
 """
 
 from collections import Counter
-from dataclasses import dataclass
 from math import comb, log, prod
 
 import numpy as np
+import scipy
 from numpy.typing import NDArray
-from scipy.sparse import csr_array
 
+from pyrjsel._dataclass import dataclass
 from pyrjsel._typing import ByteArray, FloatArray, IntArray
 from pyrjsel.model_space._space import Space, walk
 from pyrjsel.model_space.bits import pack, unpack
@@ -360,7 +360,7 @@ def _joined_leaves(
     part_in = np.divide(i_of, open_of[s_of], out=np.zeros(len(i_of)), where=open_of[s_of] > 0)
     shape = (len(keys), len(states))
     of_core, of_open = (
-        csr_array((values, (entry, s_of)), shape=shape) for values in (weight, weight * part_in)
+        scipy.sparse.csr_array((values, (entry, s_of)), shape=shape) for values in (weight, weight * part_in)
     )
     share = np.hstack([of_core @ (core_sum / total[:, None]), of_open @ (open_sum / total[:, None])])
     return ComponentTable(

@@ -1,7 +1,6 @@
 """Draws of a pattern model."""
 
-from dataclasses import dataclass
-
+from pyrjsel._dataclass import dataclass
 from pyrjsel._typing import FloatArray
 
 

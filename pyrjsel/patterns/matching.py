@@ -1,11 +1,12 @@
 """Groups of patterns that new observations match."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from math import comb
 
 import numpy as np
 
+from pyrjsel._dataclass import dataclass
 from pyrjsel._typing import FloatArray, IntArray
 from pyrjsel.patterns._matching import Matcher, contained, walk
 from pyrjsel.patterns.features import CaseArray, CodeArray, Features

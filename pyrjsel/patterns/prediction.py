@@ -3,8 +3,8 @@
 from collections.abc import Iterator
 
 import numpy as np
-from scipy.special import expit, softmax
 
+from pyrjsel._core import special
 from pyrjsel._typing import FloatArray
 from pyrjsel.patterns._linear import predictors
 from pyrjsel.patterns.features import CodeArray, Features
@@ -87,8 +87,8 @@ def class_probabilities(predictor: FloatArray) -> FloatArray:
         K is 2 if C is 1, else C.
     """
     if predictor.shape[-1] == 1:
-        return np.concatenate([expit(-predictor), expit(predictor)], axis=-1)
-    return np.asarray(softmax(predictor, axis=-1))
+        return np.concatenate([special.expit(-predictor), special.expit(predictor)], axis=-1)
+    return np.asarray(special.softmax(predictor, axis=-1))
 
 
 def predict_probabilities(

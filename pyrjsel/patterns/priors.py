@@ -1,13 +1,13 @@
 """Priors of the coefficients of patterns, and of their scales by order."""
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, Literal, cast
 
 import numpy as np
-from scipy.special import gammaln, polygamma
 
 from pyrjsel._called import called
+from pyrjsel._core import special
+from pyrjsel._dataclass import dataclass
 from pyrjsel._errors import ParameterError
 from pyrjsel._typing import FloatArray
 from pyrjsel._validate import bad_value, check_choice, check_real
@@ -183,8 +183,8 @@ def _inverse_gamma(prior: InverseGamma) -> ScaleLaw:
     a, b = float(cast(float, prior.a)), float(cast(float, prior.b))
     far = a < LEAST_SHAPE or abs(np.log(b)) > LARGEST_LOG_SCALE
     must = f"an InverseGamma with a of at least {LEAST_SHAPE:g} and b in [exp(-100), exp(100)]" if far else ""
-    rest = a * np.log(b) - gammaln(a)
-    return ScaleLaw(1.0, (a, b, rest), np.sqrt(polygamma(1, a)), float(np.log(b / (a + 1.0))), must)
+    rest = a * np.log(b) - special.gammaln(a)
+    return ScaleLaw(1.0, (a, b, rest), np.sqrt(special.polygamma(1, a)), float(np.log(b / (a + 1.0))), must)
 
 
 # Registry of the priors of scales that users may give, with the distributions of log sigma.

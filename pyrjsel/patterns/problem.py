@@ -1,11 +1,10 @@
 """The data of a pattern model as arrays: groups, classes of observations, the prior."""
 
-from dataclasses import dataclass
-
 import numpy as np
+import scipy
 from numpy.typing import NDArray
-from scipy import sparse
 
+from pyrjsel._dataclass import dataclass
 from pyrjsel._typing import FloatArray, IntArray
 from pyrjsel.patterns.groups import Groups
 from pyrjsel.patterns.priors import PatternPrior
@@ -43,7 +42,7 @@ class PatternProblem:
         """Return the problem of `groups` whose observations have `classes` (n,), from 0 to K - 1."""
         n_rows = len(groups.first)
         cases = np.bincount(classes * n_rows + groups.row_of, minlength=n_classes * n_rows)
-        by_order = sparse.csc_array(groups.counts)
+        by_order = scipy.sparse.csc_array(groups.counts)
         return cls(
             prior,
             groups.indptr,

@@ -1,12 +1,12 @@
 """Batch means, between-chain spread and split R-hat of arrays that are already summed by batch."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 import numpy as np
-from scipy import sparse
-from scipy.special import fdtrc
+import scipy
 
+from pyrjsel._core import special
+from pyrjsel._dataclass import dataclass
 from pyrjsel._typing import BoolArray, ByteArray, FloatArray, IntArray
 from pyrjsel.model_space import ByModel, PackedModels
 
@@ -116,7 +116,9 @@ def inclusion_sums(chain: IntArray, gamma: ByteArray | PackedModels, plan: Plan)
         models, column = np.unique(chain[edges[0] : edges[-1]], return_inverse=True)
         ones = np.ones(column.size, dtype=np.int32)
         # Each row of this matrix is a segment; its column sums count the visits of each model.
-        visits = sparse.csr_matrix((ones, column, edges - edges[0]), shape=(edges.size - 1, models.size))
+        visits = scipy.sparse.csr_matrix(
+            (ones, column, edges - edges[0]), shape=(edges.size - 1, models.size)
+        )
         visits.sum_duplicates()
         by_model = visits.tocsc()
         found = np.zeros((edges.size - 1, gamma.shape[1]))
@@ -214,7 +216,7 @@ def pooled(
     ratio[(within == 0) & (between > 0)] = np.inf
     # Bonferroni; quantities that are constant and equal in all chains are not tested.
     tested = max(1, int(np.count_nonzero((within > 0) | (between > 0))))
-    disagree = fdtrc(chains - 1, chains * (plan.batches - 1), ratio) < LEVEL / tested
+    disagree = special.fdtrc(chains - 1, chains * (plan.batches - 1), ratio) < LEVEL / tested
     disagree |= np.isinf(ratio)
     variance = np.where(disagree, np.maximum(between, variance), variance)
     return mean, np.sqrt(variance / chains), disagree

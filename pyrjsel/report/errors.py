@@ -1,12 +1,12 @@
 """Monte Carlo errors, effective sample sizes and R-hat from the draws of several chains."""
 
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy.special import ndtri
 
+from pyrjsel._core import special
+from pyrjsel._dataclass import dataclass
 from pyrjsel._errors import DataError
 from pyrjsel._typing import BoolArray, ByteArray, FloatArray, IntArray
 from pyrjsel._validate import bad_value
@@ -311,7 +311,7 @@ def _normal_scores(values: FloatArray) -> FloatArray:
     """Return normal quantiles of the average ranks of all `values` together."""
     _, inverse, counts = np.unique(values, return_inverse=True, return_counts=True)
     ranks = (np.cumsum(counts) - 0.5 * (counts - 1))[inverse.reshape(values.shape)]
-    scores: FloatArray = ndtri((ranks - 0.375) / (values.size + 0.25))
+    scores: FloatArray = special.ndtri((ranks - 0.375) / (values.size + 0.25))
     return scores
 
 

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 
 import numpy as np
 import pandas as pd
-from scipy import sparse
+import scipy
 
+from pyrjsel._dataclass import dataclass
 from pyrjsel._typing import FloatArray, IntArray
 from pyrjsel.model_space import PackedModels
 from pyrjsel.report._batches import Plan, combine
@@ -177,9 +177,9 @@ def jointness_errors(
     visits = []
     for chain in index:
         ones = np.ones(draws)
-        by_batch = sparse.csr_array((ones[start:], chain[start:], edges), (plan.batches, len(gamma)))
-        whole = sparse.csr_array((ones, chain, [0, draws]), (1, len(gamma)))
-        shares = sparse.vstack([by_batch / plan.length, whole / draws]).tocsc()
+        by_batch = scipy.sparse.csr_array((ones[start:], chain[start:], edges), (plan.batches, len(gamma)))
+        whole = scipy.sparse.csr_array((ones, chain, [0, draws]), (1, len(gamma)))
+        shares = scipy.sparse.vstack([by_batch / plan.length, whole / draws]).tocsc()
         shares.sum_duplicates()
         visits.append(shares)
     inside = np.stack([shares @ gamma for shares in visits])  # (chains, batches + 1, J)

@@ -5,15 +5,15 @@ import pickle
 import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import nullcontext
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from types import TracebackType
 from typing import Any, Protocol
 
-import joblib
 import numpy as np
 from numpy.random.bit_generator import ISpawnableSeedSequence
 
 from pyrjsel._called import called, named
+from pyrjsel._dataclass import dataclass
 from pyrjsel._errors import NotAvailableError, StoreError, WorkerError
 from pyrjsel._validate import bad_value, check_bool, check_int, listed
 from pyrjsel.runtime.blas import one_blas_thread
@@ -321,7 +321,7 @@ def run_chains(
             live,
             caller,
         )
-        return joblib.delayed(_run_chain)(sent, start, signals, parent)
+        return _run_chain, (sent, start, signals, parent)
 
     try:
         with (

@@ -3,8 +3,6 @@
 import sys
 import threading
 
-from tqdm import tqdm
-
 from pyrjsel.runtime.signals import Signals
 
 # Seconds between two readings of the signals, and before the bar of an interactive run appears.
@@ -56,6 +54,8 @@ class ProgressBar:
             self._thread.join()
 
     def _watch(self) -> None:
+        from tqdm import tqdm
+
         delay, form, initial = self._delay, None, 0
         if self._before:
             if self._end.wait(delay):

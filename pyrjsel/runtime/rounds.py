@@ -7,12 +7,13 @@ or on whether the run was killed in between.
 
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field, replace
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import field, replace
 from typing import Any
 
-import joblib
 import numpy as np
 
+from pyrjsel._dataclass import dataclass
 from pyrjsel.runtime.accuracy import Accuracy, Clock, Figure, Rule, missed, worst
 from pyrjsel.runtime.blas import one_blas_thread
 from pyrjsel.runtime.chain_ends import ChainEnd, Ends
@@ -164,10 +165,8 @@ class Rounds:
 
         parts = zip(numbers, outcome.results, outcome.ends, outcome.iterations, outcome.spent, strict=True)
         workers = count_workers(self.n_jobs, len(numbers))
-        with one_blas_thread:
-            found = joblib.Parallel(n_jobs=workers, require="sharedmem")(
-                joblib.delayed(finish)(*part) for part in parts
-            )
+        with one_blas_thread, ThreadPoolExecutor(workers) as pool:
+            found = list(pool.map(lambda part: finish(*part), parts))
         results, ends, spent = zip(*found, strict=True)
         return replace(
             outcome,

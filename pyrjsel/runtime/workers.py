@@ -1,14 +1,13 @@
 """Distribution of tasks to workers through joblib, with restarts of tasks whose worker has died."""
 
 import pickle
+import sys
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from concurrent.futures import FIRST_COMPLETED, BrokenExecutor, CancelledError, ThreadPoolExecutor, wait
 from typing import Any
 
-import joblib
 import numpy as np
-from joblib.parallel import SequentialBackend, ThreadingBackend, get_active_backend
 
 from pyrjsel._errors import WorkerWarning
 from pyrjsel._validate import bad_value, listed
@@ -17,8 +16,8 @@ from pyrjsel._warnings import warn
 # Attempts at a task: all tasks at once, again all that are left, and again one at a time, since the death of
 # one worker process ends its neighbours.
 ATTEMPTS = 3
-# A function with its arguments, as `joblib.delayed` returns it.
-Call = tuple[Callable[..., Any], tuple[Any, ...], dict[str, Any]]
+# A function and its arguments.
+Call = tuple[Callable[..., Any], tuple[Any, ...]]
 # Seconds after which the main thread looks for a Ctrl-C, which systems may hand to another thread.
 LOOK = 0.1
 # Seconds to wait for a replacement of a dead worker, which a cluster may or may not start.
@@ -34,13 +33,33 @@ def count_workers(n_jobs: object, tasks: int) -> int:
         If `n_jobs` is neither None nor an int other than 0.
     """
     if n_jobs is None:
-        configured = get_active_backend()[1]  # set by joblib.parallel_config, or None
-        wanted = -1 if configured is None else int(configured)
+        backend = _active_backend(prefer=None)
+        wanted = -1 if backend is None or backend[1] is None else int(backend[1])
     elif isinstance(n_jobs, bool) or not isinstance(n_jobs, (int, np.integer)) or n_jobs == 0:
         raise bad_value("n_jobs", "None or an int other than 0", n_jobs)
     else:
         wanted = int(n_jobs)
-    return max(1, min(tasks, int(joblib.effective_n_jobs(wanted))))
+    return 1 if 1 in (tasks, wanted) else max(1, min(tasks, _effective(wanted)))
+
+
+def _effective(workers: int) -> int:
+    """Return how many workers joblib's backend has if asked for `workers`, -1 being all."""
+    import joblib
+
+    return int(joblib.effective_n_jobs(workers))
+
+
+def _active_backend(prefer: str | None) -> tuple[Any, int | None] | None:
+    """Return joblib's backend and its number of workers, or None as long as nothing has imported joblib.
+
+    It is not configured then, and a fit without parallel chains need not import it.
+    """
+    if "joblib" not in sys.modules:
+        return None
+    from joblib.parallel import get_active_backend
+
+    backend: tuple[Any, int | None] = get_active_backend(prefer=prefer)
+    return backend
 
 
 def run_tasks(
@@ -59,7 +78,7 @@ def run_tasks(
     shared : object
         Data that all tasks need, possibly large.
     make : callable
-        Returns a task as ``joblib.delayed`` does, from a stand-in for `shared` and its number. The task
+        Returns a task, a function and its arguments, from a stand-in for `shared` and its number. The task
         returns its number and a result, which is None if the same attempt at it has been begun before: Dask
         itself restarts what was lost with a worker, and joblib waits indefinitely once Dask gives up.
     tasks : int
@@ -102,7 +121,8 @@ def _send(shared: object, tasks: int) -> object:
     task; or, if it notices that it is large, one to the worker that then gets most of the tasks, and loses
     them all if it dies. The other process backends write the large arrays of an object to shared memory once.
     """
-    client = getattr(get_active_backend(prefer="threads")[0], "client", None)
+    backend = _active_backend(prefer="threads")
+    client = None if backend is None else getattr(backend[0], "client", None)
     if client is None:
         return shared
     import cloudpickle  # comes with Dask
@@ -120,7 +140,7 @@ def received(sent: Any) -> Any:
 def _await_workers(workers: int, interrupted: Callable[[], bool]) -> None:
     """Wait for as many workers as at first, but not indefinitely: joblib sends nothing to a single worker."""
     end = time.monotonic() + PATIENCE
-    while joblib.effective_n_jobs(workers) < workers and time.monotonic() < end and not interrupted():
+    while _effective(workers) < workers and time.monotonic() < end and not interrupted():
         time.sleep(0.1)
 
 
@@ -129,13 +149,20 @@ def _results(workers: int, calls: Iterable[Call]) -> Iterator[Any]:
 
     Threads are those of the standard library, since joblib looks for results every 10 ms only.
     """
-    backend = get_active_backend(prefer="threads")[0]
+    active = _active_backend(prefer="threads")
+    if active is None:  # with one worker: `_effective` imports joblib
+        yield from (run(*args) for run, args in calls)
+        return
+    import joblib
+    from joblib.parallel import SequentialBackend, ThreadingBackend
+
+    backend = active[0]
     if workers == 1 and isinstance(backend, (ThreadingBackend, SequentialBackend)):
-        yield from (run(*args, **options) for run, args, options in calls)
+        yield from (run(*args) for run, args in calls)
     elif type(backend) is ThreadingBackend:
         pool = ThreadPoolExecutor(workers)
         try:
-            left = {pool.submit(run, *args, **options) for run, args, options in calls}
+            left = {pool.submit(run, *args) for run, args in calls}
             while left:
                 done, left = wait(left, LOOK, FIRST_COMPLETED)
                 yield from (future.result() for future in done)
@@ -147,4 +174,4 @@ def _results(workers: int, calls: Iterable[Call]) -> Iterator[Any]:
         parallel = joblib.Parallel(
             n_jobs=workers, prefer="threads", pre_dispatch="all", batch_size=1, return_as=return_as
         )
-        yield from parallel(calls)
+        yield from parallel((run, args, {}) for run, args in calls)

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 
 import numpy as np
 import pandas as pd
+import scipy
 from numpy.typing import NDArray
-from scipy import sparse
 
+from pyrjsel._dataclass import dataclass
 from pyrjsel._typing import BoolArray, ByteArray, FloatArray, IntArray
 from pyrjsel._validate import counted, listed
 from pyrjsel.families import Values
@@ -241,7 +242,7 @@ class Draws(ModelDraws):
         Corresponding nuisance parameters.
     """
 
-    vectors: sparse.csr_array
+    vectors: scipy.sparse.csr_array
     coefficients_every: int
     nuisance: Values = field(default_factory=dict)
 

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Hashable, Iterable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import pandas as pd
 
+from pyrjsel._dataclass import dataclass
 from pyrjsel.distributions import InverseGamma
 from pyrjsel.families import Family
 from pyrjsel.model_space import ModelPrior, PriorContext

@@ -37,7 +37,8 @@ assert not {"pandas", "statsmodels", "patsy", "joblib", "pyrjsel.selection"} & s
 rj.linear, rj.datasets.birthwt
 assert "pyrjsel.selection" in sys.modules
 assert not {"pyrjsel.mixture", "pyrjsel.kernel", "pyrjsel.patterns"} & set(sys.modules)
-assert not {"scipy.stats", "scipy.optimize", "scipy.spatial", "scipy.interpolate"} & set(sys.modules)
+parts = {"special", "sparse", "stats", "optimize", "spatial", "interpolate"}
+assert not {*(f"scipy.{part}" for part in parts), "joblib", "tqdm"} & set(sys.modules)
 rj.load
 assert {"pyrjsel.mixture", "pyrjsel.kernel", "pyrjsel.patterns"} < set(sys.modules)
 from pyrjsel import *

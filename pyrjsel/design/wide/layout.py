@@ -1,14 +1,15 @@
 """Terms, layouts and rows of designs with one term for each column of a wide matrix."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any, overload
 
 import numpy as np
 import pandas as pd
-from scipy import sparse
+import scipy
 
 from pyrjsel._called import called
+from pyrjsel._dataclass import dataclass
 from pyrjsel._errors import DataError, RankWarning
 from pyrjsel._typing import BoolArray, FloatArray, IntArray
 from pyrjsel._validate import check_choice, counted, listed
@@ -152,7 +153,7 @@ class WideLayout:
 def _narrow(new: Any, size: int) -> WideMatrix:
     """Return new rows of any other type as a matrix of float64."""
     try:
-        values = np.asarray(new.toarray() if sparse.issparse(new) else new, dtype=np.float64)
+        values = np.asarray(new.toarray() if scipy.sparse.issparse(new) else new, dtype=np.float64)
     except (TypeError, ValueError) as error:
         raise DataError(f"The 'new' of {called()} must be a matrix of {size} columns: {error}.") from error
     if values.ndim != 2:

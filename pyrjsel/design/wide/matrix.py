@@ -6,13 +6,14 @@ not converted: columns become float64 a few at a time.
 
 import hashlib
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
-from scipy import sparse
+import scipy
 
 from pyrjsel._called import called
+from pyrjsel._dataclass import dataclass
 from pyrjsel._errors import DataError
 from pyrjsel._typing import BoolArray, FloatArray, IntArray
 from pyrjsel.storage import Content, Plain
@@ -97,7 +98,9 @@ class WideMatrix:
         if self.first is None:
             ends = [np.asarray(find(axis=0), dtype=np.float64) for find in (self.values.min, self.values.max)]
         else:
-            matrix = sparse.csc_array((self.values, self.rows, self.first), shape=(self.n, self.n_columns))
+            matrix = scipy.sparse.csc_array(
+                (self.values, self.rows, self.first), shape=(self.n, self.n_columns)
+            )
             ends = [find(axis=0).toarray().ravel().astype(np.float64) for find in (matrix.min, matrix.max)]
         return ends[0][self.kept], ends[1][self.kept]
 
@@ -153,7 +156,7 @@ def as_wide(exog: object, what: str = "exog") -> WideMatrix | None:
     DataError
         If sparse columns or a memory map are of another format or type.
     """
-    if isinstance(exog, sparse.sparray | sparse.spmatrix):
+    if isinstance(exog, scipy.sparse.sparray | scipy.sparse.spmatrix):
         return None if is_narrow(exog.shape[1], exog.shape[0]) else _sparse(exog, what)
     if not isinstance(exog, np.ndarray) or isinstance(exog, np.ma.MaskedArray) or exog.ndim != 2:
         return None

@@ -4,8 +4,8 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import gammaln
 
+from pyrjsel._core import special
 from pyrjsel._typing import FloatArray, IntArray
 from pyrjsel.kernel.samplers.columns import KEPT, Columns
 from pyrjsel.kernel.samplers.particles import loop_of, refresh, start
@@ -53,7 +53,9 @@ class FilterRunner:
         self.loop = loop_of(settings)
         sizes = np.arange(settings.max_kernels + 1)
         # log sum_{j <= k} Lambda^j / j!, what the unnormalised prior of k sums to.
-        self.log_total = np.logaddexp.accumulate(sizes * np.log(settings.mean_kernels) - gammaln(sizes + 1))
+        self.log_total = np.logaddexp.accumulate(
+            sizes * np.log(settings.mean_kernels) - special.gammaln(sizes + 1)
+        )
         rows, moves = len(y), (len(y), len(MOVES))
         # Values that a state holds for each observation, by name.
         self.path: dict[str, np.ndarray] = {

@@ -2,8 +2,8 @@
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import gammaln
 
+from pyrjsel._core import special
 from pyrjsel._typing import FloatArray, IntArray
 from pyrjsel.kernel._filter import ParticleLoop
 from pyrjsel.kernel.samplers.columns import Columns
@@ -29,7 +29,7 @@ def loop_of(settings: KernelSettings) -> ParticleLoop:
 
 def log_density(values: FloatArray, a: float, b: float) -> FloatArray:
     """Return the logs of the densities of ``IG(a, b)``."""
-    return a * np.log(b) - gammaln(a) - (a + 1.0) * np.log(values) - b / values
+    return a * np.log(b) - special.gammaln(a) - (a + 1.0) * np.log(values) - b / values
 
 
 def start(

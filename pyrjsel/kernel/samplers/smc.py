@@ -1,12 +1,13 @@
 """Fits by the particle filter: widths, several runs, the log evidence, and more rows."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 
 import numpy as np
 import pandas as pd
-from scipy.special import logsumexp
 
+from pyrjsel._core import special
+from pyrjsel._dataclass import dataclass
 from pyrjsel._errors import ConvergenceWarning
 from pyrjsel._once import kept_property
 from pyrjsel._typing import FloatArray, IntArray
@@ -55,7 +56,7 @@ class OtherWidth:
 
 
 def _particles(settings: KernelSettings, state: FilterState) -> KernelPosterior:
-    weight = np.exp(state.log_weights - logsumexp(state.log_weights))
+    weight = np.exp(state.log_weights - special.logsumexp(state.log_weights))
     return KernelPosterior(
         state.x,
         state.y,
@@ -131,7 +132,7 @@ class FilterRun:
         for place, state in states.items():
             path = state.log_evidence_path
             log_weight[place] += path[-1] - path[fitted]
-        weight: FloatArray = np.exp(log_weight - logsumexp(log_weight))
+        weight: FloatArray = np.exp(log_weight - special.logsumexp(log_weight))
         return weight
 
     def log_evidence(self) -> tuple[float, float]:

@@ -1,12 +1,12 @@
 """The log evidence of all rows by sequential Monte Carlo over powers of the likelihood."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import numpy as np
 import pandas as pd
-from scipy.special import gammaln, logsumexp
 
+from pyrjsel._core import special
+from pyrjsel._dataclass import dataclass
 from pyrjsel._typing import FloatArray, IntArray
 from pyrjsel.kernel.samplers.columns import Columns
 from pyrjsel.kernel.samplers.particles import log_density, loop_of
@@ -76,7 +76,7 @@ class TemperingJob:
             before = path.log_density(particles, power)
             power = self._next(path, particles, before, power, step)
             log_weight = path.log_density(particles, power) - before
-            total = float(logsumexp(log_weight))
+            total = float(special.logsumexp(log_weight))
             log_evidence += total - float(np.log(n))
             weight = np.exp(log_weight - total)
             variance += float(weight @ weight) - 1.0 / n
@@ -132,8 +132,8 @@ class _Path:
         settings, t = self.settings, self.columns.t
         most = int(settings.max_kernels)
         sizes = np.arange(min(most, t) + 1)
-        log_prior = sizes * np.log(settings.mean_kernels) - gammaln(sizes + 1.0)
-        k = rng.choice(sizes, size=n, p=np.exp(log_prior - logsumexp(log_prior))).astype(np.int32)
+        log_prior = sizes * np.log(settings.mean_kernels) - special.gammaln(sizes + 1.0)
+        k = rng.choice(sizes, size=n, p=np.exp(log_prior - special.logsumexp(log_prior))).astype(np.int32)
         centres = np.full((n, most), -1, dtype=np.int32)
         for row, size in zip(centres, k.tolist(), strict=True):
             row[:size] = np.sort(rng.choice(t, size=size, replace=False))
@@ -242,7 +242,7 @@ def evidence_table(found: Sequence[tuple[float, float]], widths: Sequence[float]
         {
             "log_evidence": log_evidence,
             "se": [error for _, error in found],
-            "posterior": np.exp(log_evidence - logsumexp(log_evidence)),
+            "posterior": np.exp(log_evidence - special.logsumexp(log_evidence)),
         },
         index=pd.Index(widths, name="width"),
     )

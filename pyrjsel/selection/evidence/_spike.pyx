@@ -28,7 +28,7 @@ from pyrjsel._core.random cimport bitgen_t, random_standard_gamma, random_standa
 from pyrjsel.selection.evidence._variance cimport log_inverse_gamma
 from pyrjsel.selection.regression._weighted cimport WeightedGram
 
-from scipy.special import gammaln as _gammaln
+from pyrjsel._core import special
 
 cdef double LOG_2PI = 1.8378770664093453
 
@@ -181,7 +181,7 @@ cdef class DensityEvidence(Evidence):
         tables = np.zeros((5, terms + 1))
         tables[:2] = by_size
         proper = tables[0] > 0
-        tables[2, proper] = tables[0, proper] * np.log(tables[1, proper]) - _gammaln(tables[0, proper])
+        tables[2, proper] = tables[0, proper] * np.log(tables[1, proper]) - special.gammaln(tables[0, proper])
         cdef double[:, ::1] view = tables
         cdef unsigned char[::1] gamma = np.zeros(terms + 1, dtype=np.uint8)
         self.arrays = (precision, ratio, term_start, tables, gamma)

@@ -4,7 +4,8 @@ cimport cython
 from libc.math cimport asinh, fabs
 
 import numpy as np
-import scipy.special
+
+from pyrjsel._core import special
 
 # In z = sqrt(df) asinh(t / sqrt(df)) the density is c cosh(z / sqrt(df))^-df, as smooth as a normal one for
 # every df. Cubic Hermite polynomials with this step err by step^4 / 384 * max |f'''| < 2e-11.
@@ -29,9 +30,9 @@ cdef class StudentCdf:
         # cosh(x)^-df = exp(-DEPTH); written so that small x = z / root do not lose digits.
         end = root * np.arccosh(1.0 + np.expm1(DEPTH / df)) if DEPTH / df < 700 else root * (DEPTH / df + 0.7)
         z = STEP * np.arange(int(end / STEP) + 2)
-        log_ratio = scipy.special.gammaln(0.5 * (df + 1.0)) - scipy.special.gammaln(0.5 * df)
+        log_ratio = special.gammaln(0.5 * (df + 1.0)) - special.gammaln(0.5 * df)
         constant = np.exp(log_ratio) / np.sqrt(np.pi * df)
-        value = scipy.special.stdtr(df, root * np.sinh(z / root))
+        value = special.stdtr(df, root * np.sinh(z / root))
         slope = STEP * constant * np.exp(-df * log_cosh(z / root))
         self.df = df
         self.root = root

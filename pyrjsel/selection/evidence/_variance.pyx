@@ -28,8 +28,8 @@ from pyrjsel._core.random cimport (
 from pyrjsel.selection.regression._gram cimport Gram
 from pyrjsel.selection.regression._weighted cimport ShiftedGram
 
-from scipy.special import gammaln as _gammaln
 
+from pyrjsel._core import special
 from pyrjsel.selection.priors._score import GaussianScore
 
 cdef double LOG_2PI = 1.8378770664093453
@@ -71,7 +71,7 @@ cdef class VarianceEvidence(ConjugateEvidence):
         tables = np.zeros((6, terms + 1))
         tables[:2] = by_size
         proper = tables[0] > 0
-        tables[2, proper] = tables[0, proper] * np.log(tables[1, proper]) - _gammaln(tables[0, proper])
+        tables[2, proper] = tables[0, proper] * np.log(tables[1, proper]) - special.gammaln(tables[0, proper])
         tables[4] = tables[0] + 0.5 * rows
         cdef double[:, ::1] view = tables
         cdef int[::1] order = np.zeros(size + 1, dtype=np.intc)

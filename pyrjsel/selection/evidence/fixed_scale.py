@@ -10,11 +10,10 @@ Multiplied by the density of log sigma^2, the likelihood is analytic in a strip 
 decays exponentially on both sides, so the trapezoidal rule converges faster than any power of its step.
 """
 
-from dataclasses import dataclass
-
 import numpy as np
-from scipy.special import gammaln
 
+from pyrjsel._core import special
+from pyrjsel._dataclass import dataclass
 from pyrjsel._typing import ByteArray, FloatArray
 from pyrjsel.distributions.quadrature import DEPTH, draw, find_nodes
 from pyrjsel.selection.regression.gaussian import ROUNDING, GaussianRegression
@@ -99,7 +98,7 @@ class VarianceIntegrals:
         constant = 0.5 * (regression.log_weight - np.log(regression.total_weight))
         constant -= 0.5 * regression.rows * np.log(2.0 * np.pi)
         if regression.a > 0:
-            constant += regression.a * np.log(regression.b) - gammaln(regression.a)
+            constant += regression.a * np.log(regression.b) - special.gammaln(regression.a)
         return np.asarray(out + constant)
 
     def nodes(self) -> tuple[FloatArray, FloatArray, float]:

@@ -1,11 +1,10 @@
 """Evidence of gaussian models: compiled, for chains; and of single models, with moments and draws."""
 
-from dataclasses import dataclass
-
 import numpy as np
 from scipy.linalg import cho_solve, lstsq
-from scipy.special import ndtr, stdtr
 
+from pyrjsel._core import special
+from pyrjsel._dataclass import dataclass
 from pyrjsel._errors import DataError, NotAvailableError
 from pyrjsel._typing import ByteArray, FloatArray
 from pyrjsel.selection.evidence._conjugate import ConjugateEvidence
@@ -275,7 +274,7 @@ class SingleModels:
         scale = nodes.inner[:, None] * np.sum((form @ nodes.factor) ** 2, axis=2)
         scale[:, 0] += nodes.outer
         ratio = mean / np.sqrt(scale)
-        positive = ndtr(ratio) if np.isinf(nodes.df) else stdtr(nodes.df, ratio)
+        positive = special.ndtr(ratio) if np.isinf(nodes.df) else special.stdtr(nodes.df, ratio)
         mean[:, 0] -= about
         return ModelMoments(
             np.concatenate([[0], columns + 1]),

@@ -7,8 +7,8 @@ and scale has c times the density of the proposal; c depends on r alone and has 
 from functools import lru_cache
 
 import numpy as np
-from scipy.special import betaln, expit, fdtri, gammaln, logit, ndtr
 
+from pyrjsel._core import special
 from pyrjsel._typing import FloatArray
 
 # Nodes of a table of quantiles, evenly spaced over END log odds on both sides. fdtri takes some microseconds
@@ -32,11 +32,11 @@ def strata(count: int, rng: np.random.Generator) -> FloatArray:
 @lru_cache(maxsize=256)
 def _table(d: int, df: float) -> FloatArray:
     """Return log quantiles of F(d, df) at the nodes of log odds, and their changes over a step (2, NODES)."""
-    p = expit(np.linspace(-END, END, NODES))
-    values = fdtri(d, df, p)
+    p = special.expit(np.linspace(-END, END, NODES))
+    values = special.fdtri(d, df, p)
     log_density = (
         0.5 * d * np.log(d / df)
-        - betaln(0.5 * d, 0.5 * df)
+        - special.betaln(0.5 * d, 0.5 * df)
         + 0.5 * d * np.log(values)
         - 0.5 * (d + df) * np.log1p(d * values / df)
     )
@@ -47,7 +47,7 @@ def _table(d: int, df: float) -> FloatArray:
 
 def quantiles(d: int, df: float, p: FloatArray) -> FloatArray:
     """Return quantiles of F(d, df) to ten digits; in the tails, beyond the table, from scipy."""
-    table, odds = _table(d, df), logit(p)
+    table, odds = _table(d, df), special.logit(p)
     steps = (np.clip(odds, -END, END) + END) * (NODES - 1) / (2.0 * END)
     node = np.minimum(steps.astype(np.intp), NODES - 2)
     # The cubic with the values and slopes of both ends of the step.
@@ -56,13 +56,13 @@ def quantiles(d: int, df: float, p: FloatArray) -> FloatArray:
     out = np.exp(low + share * (slope + share * (bend + share * rest)))
     tails = np.abs(odds) > END
     if tails.any():
-        out[tails] = fdtri(d, df, p[tails])
+        out[tails] = special.fdtri(d, df, p[tails])
     return np.asarray(out)
 
 
 def log_student(radius: FloatArray, d: int, df: float) -> FloatArray:
     """Return log densities of a standard Student distribution, minus that of the standard normal at 0."""
-    peak = gammaln(0.5 * (df + d)) - gammaln(0.5 * df) - 0.5 * d * np.log(0.5 * df)
+    peak = special.gammaln(0.5 * (df + d)) - special.gammaln(0.5 * df) - 0.5 * d * np.log(0.5 * df)
     return np.asarray(peak - 0.5 * (df + d) * np.log1p(radius**2 / df))
 
 
@@ -129,4 +129,4 @@ def weighted_moments(
 
 def normal_moments(mean: FloatArray, variance: FloatArray) -> FloatArray:
     """Return means, mean squares and probabilities of being positive of normal variates, (3, ...)."""
-    return np.stack([mean, mean**2 + variance, ndtr(mean / np.sqrt(variance))])
+    return np.stack([mean, mean**2 + variance, special.ndtr(mean / np.sqrt(variance))])

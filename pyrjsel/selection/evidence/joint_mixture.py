@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 from scipy.linalg import solve_triangular
-from scipy.special import logsumexp
 
+from pyrjsel._core import special
 from pyrjsel._typing import ByteArray, FloatArray
 from pyrjsel.selection.evidence.importance import log_student
 from pyrjsel.selection.evidence.joint import CONVERGED, LOG_2PI, JointFinder, half_log_det
@@ -44,7 +44,7 @@ class MixtureFinder(JointFinder):
     @property
     def node_weights(self) -> FloatArray:
         """Posterior probabilities of the nodes of the last model; empty for the model without columns."""
-        return np.asarray(np.exp(self.mass - logsumexp(self.mass))) if self.nodes else np.empty(0)
+        return np.asarray(np.exp(self.mass - special.logsumexp(self.mass))) if self.nodes else np.empty(0)
 
     def visit(self, k: int) -> None:
         """Let `at` and `factor` be those of the last model given the k-th node."""
@@ -84,7 +84,7 @@ class MixtureFinder(JointFinder):
         self.nodes = [found[t][0] for t in kept]
         self.mass = np.array([found[t][1] for t in kept])
         self.log_g, self.log_density = self._prior_at(np.array(kept))
-        self.log_marginal = float(logsumexp(self.mass))
+        self.log_marginal = float(special.logsumexp(self.mass))
         self.visit(int(np.argmax(self.mass)))
         self.log_posterior = self.log_marginal - self._volume(self.factor)
 
@@ -133,4 +133,4 @@ class MixtureFinder(JointFinder):
         if log_g is not None:
             return np.asarray(form * np.exp(-log_g) - self.scales * (t[:, 0] - self.typical))
         each = self.log_density + form[:, None] * np.exp(-self.log_g)
-        return np.asarray(logsumexp(each, axis=1) - self.scales * (t[:, 0] - self.typical))
+        return np.asarray(special.logsumexp(each, axis=1) - self.scales * (t[:, 0] - self.typical))

@@ -4,13 +4,14 @@ Laplace's approximation at the mode of each model, its correction by importance 
 chains, expanded at one point for all models.
 """
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from hashlib import blake2b
 from typing import Any, cast
 
 import numpy as np
 from scipy.linalg import solve_triangular
 
+from pyrjsel._dataclass import dataclass
 from pyrjsel._errors import DataError
 from pyrjsel._once import alone, kept_property
 from pyrjsel._typing import ByteArray, FloatArray

@@ -1,8 +1,8 @@
 """Single models under spike-and-slab priors, with all columns in every model."""
 
 import numpy as np
-from scipy.special import ndtr, stdtr
 
+from pyrjsel._core import special
 from pyrjsel._once import alone, kept_property
 from pyrjsel._typing import ByteArray, FloatArray
 from pyrjsel.distributions.quadrature import DEPTH, draw, find_nodes
@@ -196,7 +196,7 @@ class SpikeModels(SingleModels):
         scale *= variance[:, None]
         with np.errstate(divide="ignore", invalid="ignore"):
             wider = np.where(df > 2, df / (df - 2.0), np.inf)
-        positive = stdtr(df[:, None], mean / np.sqrt(scale))
+        positive = special.stdtr(df[:, None], mean / np.sqrt(scale))
         mean[:, 0] -= about
         square = mean**2 + wider[:, None] * scale
         mean = np.where(df[:, None] > 1, mean, np.nan)  # a Cauchy posterior has no mean
@@ -215,7 +215,7 @@ class SpikeModels(SingleModels):
                 continue
             mean, scale = self._with_intercept(*self._given(precision, variance))
             scale[:, 0] += variance / self.regression.total_weight
-            positive = ndtr(mean / np.sqrt(scale))
+            positive = special.ndtr(mean / np.sqrt(scale))
             mean[:, 0] -= about
             sums += weight[:, None] * np.stack([mean, mean**2 + scale, positive])
         return sums[0], sums[1], sums[2], weights @ np.exp(nodes)

@@ -1,9 +1,10 @@
 """Quadratic surrogates of log-likelihoods, for chains over models, and what they learn."""
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 
+from pyrjsel._dataclass import dataclass
 from pyrjsel._typing import ByteArray, FloatArray
 from pyrjsel.families import Family
 from pyrjsel.model_space import ModelSpace, Space

@@ -9,8 +9,8 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 import pandas as pd
+import scipy
 from numpy.typing import ArrayLike
-from scipy import sparse
 
 from pyrjsel._called import called, named
 from pyrjsel._errors import DataError, NotAvailableError, RankWarning
@@ -108,7 +108,7 @@ class Selection(OverSpace):
     ) -> None:
         """Initialise a model from arrays."""
         exog = as_pandas(exog)
-        if isinstance(exog, sparse.sparray | sparse.spmatrix):
+        if isinstance(exog, scipy.sparse.sparray | scipy.sparse.spmatrix):
             exog = exog.toarray()
         design, data = Design.from_arrays(
             endog,

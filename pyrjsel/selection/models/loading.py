@@ -5,7 +5,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 import numpy as np
-from scipy import sparse
+import scipy
 
 from pyrjsel._errors import PyrjselWarning
 from pyrjsel._once import catching_warnings
@@ -434,7 +434,7 @@ def _nuisance(
     return {name: content.numbers(member.format(name), shape, 0.0) for name in own}
 
 
-def _sparse(content: Content, rows: int, width: int) -> sparse.csr_array:
+def _sparse(content: Content, rows: int, width: int) -> "scipy.sparse.csr_array":
     """Return compressed sparse rows (rows, width)."""
     indptr = content.array("indptr", np.int64, (rows + 1,))
     values = content.numbers("values", (None,))
@@ -443,7 +443,7 @@ def _sparse(content: Content, rows: int, width: int) -> sparse.csr_array:
         raise content.wrong("indptr", f"from 0 to {values.size}, rising")
     if indices.size and (indices.min() < 0 or indices.max() >= width):
         raise content.wrong("indices", f"columns below {width}")
-    return sparse.csr_array((values, indices, indptr), shape=(rows, width))
+    return scipy.sparse.csr_array((values, indices, indptr), shape=(rows, width))
 
 
 register(KIND, SCHEMA, read_results)

@@ -1,11 +1,12 @@
 """Mixtures of g-priors."""
 
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import field, fields, replace
 from typing import ClassVar
 
 import numpy as np
-from scipy.special import gammaln
 
+from pyrjsel._core import special
+from pyrjsel._dataclass import dataclass
 from pyrjsel._errors import NotAvailableError
 from pyrjsel._typing import FloatArray
 from pyrjsel._validate import check_choice, check_real
@@ -401,7 +402,7 @@ class ZellnerSiow(Mixture):
         half = 0.5 * n
         # For very small g, exp overflows to inf and the density is 0, as intended.
         with np.errstate(over="ignore"):
-            return 0.5 * np.log(half) - gammaln(0.5) - 0.5 * t - half * np.exp(-np.asarray(t))
+            return 0.5 * np.log(half) - special.gammaln(0.5) - 0.5 * t - half * np.exp(-np.asarray(t))
 
     def _conditional(self, n: float) -> tuple[float, float, float]:
         return 0.5, 0.0, 0.5 * n

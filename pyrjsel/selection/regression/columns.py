@@ -8,15 +8,14 @@ sum of squares of each column remains given the others.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 from typing import Protocol, Self
 
 import numpy as np
 import scipy
 from numpy.typing import NDArray
 from scipy.linalg import eigh, lapack, qr, solve_triangular
-from scipy.sparse import csr_array
 
+from pyrjsel._dataclass import dataclass
 from pyrjsel._typing import BoolArray, ByteArray, FloatArray, IntArray
 from pyrjsel.model_space import ModelSpace
 from pyrjsel.runtime import one_blas_thread
@@ -354,7 +353,7 @@ class IndependentColumns:
             circuits = gram[:0] if clear(gram) else Directions.of(gram).circuits()
             rank = width - len(circuits)
             owner = np.repeat(np.arange(sizes.size), sizes)
-            held = csr_array((circuits != 0).astype(np.int64)) @ csr_array(
+            held = scipy.sparse.csr_array((circuits != 0).astype(np.int64)) @ scipy.sparse.csr_array(
                 (np.ones(width, dtype=np.int64), (np.arange(width), owner)), shape=(width, sizes.size)
             )
             part = scipy.sparse.csgraph.connected_components(held.T @ held, directed=False)[1]

@@ -1,15 +1,16 @@
 """Gaussian regression problems: sufficient statistics and priors."""
 
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import eigh
 from scipy.linalg.lapack import dgejsv
-from scipy.special import gammaln
 
 from pyrjsel._called import called
+from pyrjsel._core import special
+from pyrjsel._dataclass import dataclass
 from pyrjsel._errors import DataError, NotAvailableError
 from pyrjsel._once import kept_property
 from pyrjsel._typing import FloatArray
@@ -525,10 +526,10 @@ class GaussianRegression(TermColumns):
         if self.prior.ratio is not None:
             return 0.0
         half = 0.5 * self.nu
-        value = gammaln(half) + half * np.log(2.0) - 0.5 * self.rows * np.log(2.0 * np.pi)
+        value = special.gammaln(half) + half * np.log(2.0) - 0.5 * self.rows * np.log(2.0 * np.pi)
         value += 0.5 * (self.log_weight - np.log(self.total_weight))
         if self.a > 0:
-            value += self.a * np.log(self.b) - gammaln(self.a)
+            value += self.a * np.log(self.b) - special.gammaln(self.a)
         return float(value)
 
     def __getstate__(self) -> dict[str, Any]:

@@ -1,9 +1,10 @@
 """Sufficient statistics of a gaussian regression."""
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 
+from pyrjsel._dataclass import dataclass
 from pyrjsel._typing import BoolArray, FloatArray
 
 

@@ -1,10 +1,11 @@
 """Standardised columns of a matrix that stays as it is given."""
 
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 
 import numpy as np
 
+from pyrjsel._dataclass import dataclass
 from pyrjsel._once import kept_property
 from pyrjsel._typing import FloatArray
 from pyrjsel.design import WideMatrix

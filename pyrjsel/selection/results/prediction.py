@@ -4,17 +4,18 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from functools import partial
 from typing import Any
 
 import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike
-from scipy.special import logsumexp
 
 from pyrjsel._called import called, named
+from pyrjsel._core import special
 from pyrjsel._core._rows import summaries
+from pyrjsel._dataclass import dataclass
 from pyrjsel._errors import DataError, NotAvailableError
 from pyrjsel._typing import ByteArray, FloatArray
 from pyrjsel._validate import bad_value, check_real
@@ -245,7 +246,7 @@ class Prediction:
             each = self.family.log_density(
                 y[part], self._eta(part, slice(None)), weights[part], self.nuisance
             )
-            out[part] = logsumexp(each, axis=1) - np.log(each.shape[1])
+            out[part] = special.logsumexp(each, axis=1) - np.log(each.shape[1])
         return out
 
     @one_blas_thread

@@ -1,7 +1,7 @@
 """Saving of results."""
 
 import numpy as np
-from scipy import sparse
+import scipy
 
 from pyrjsel.design import rows_to_plain, sums_to_plain
 from pyrjsel.results import constraints_to_plain
@@ -125,7 +125,7 @@ def _posterior(posterior: Posterior) -> Plain:
     }
 
 
-def _sparse(vectors: sparse.csr_array) -> Plain:
+def _sparse(vectors: "scipy.sparse.csr_array") -> Plain:
     return {
         "indptr": vectors.indptr.astype(np.int64),
         "indices": vectors.indices.astype(np.int32),

@@ -9,10 +9,11 @@ chain on a surrogate stays in the narrow one, and does not find out; a reversibl
 does.
 """
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 
+from pyrjsel._dataclass import dataclass
 from pyrjsel._typing import FloatArray
 from pyrjsel.model_space.starts import dispersed_start
 from pyrjsel.selection.evidence.surrogate import Surrogate, learn_corrections

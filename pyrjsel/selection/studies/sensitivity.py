@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from itertools import product
 from typing import Any
 
 import numpy as np
 import pandas as pd
-from scipy.special import logsumexp
 
 from pyrjsel._called import called
+from pyrjsel._core import special
+from pyrjsel._dataclass import dataclass
 from pyrjsel._errors import ParameterError
 from pyrjsel._validate import bad_value
 from pyrjsel.report import Report, plot_sensitivity, repr_short, results_html
@@ -211,7 +212,10 @@ def log_evidence(results: SelectionResults) -> float:
     prior = np.asarray(results.model.space.log_prior(posterior.gamma), dtype=float)
     known = np.isfinite(posterior.log_marginal)
     joint = posterior.log_marginal[known] + prior[known]
-    return float(logsumexp(joint) - logsumexp(prior[known])) + results.model.regression.log_constant
+    return (
+        float(special.logsumexp(joint) - special.logsumexp(prior[known]))
+        + results.model.regression.log_constant
+    )
 
 
 def refit_over(

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
-from scipy.special import chdtrc
 
+from pyrjsel._core import special
+from pyrjsel._dataclass import dataclass
 from pyrjsel._errors import DispersionWarning
 from pyrjsel._validate import beyond
 from pyrjsel._warnings import warn
@@ -63,7 +62,7 @@ class Dispersion:
             return None
         scale = float(np.mean(2.0 + excess)) / 2.0
         statistic = float(squares.sum())
-        return cls(statistic, df, float(chdtrc(df / scale, statistic / scale)))
+        return cls(statistic, df, float(special.chdtrc(df / scale, statistic / scale)))
 
 
 def look_for_dispersion(

@@ -10,12 +10,13 @@ several temperatures it is reversible with respect to the product of pi~ and its
 same: on rejection all replicas return. pi~ is adapted during burn-in and then fixed.
 """
 
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import Any
 
 import numpy as np
-from scipy.special import logsumexp
 
+from pyrjsel._core import special
+from pyrjsel._dataclass import dataclass
 from pyrjsel._errors import DataError
 from pyrjsel._typing import ByteArray, FloatArray, IntArray
 from pyrjsel.model_space import ModelSpace, pack
@@ -362,7 +363,7 @@ class CorrectedChain(CollapsedChain):
                 if np.isfinite(error):
                     found.append((right - mass, right - error + learnt.corrected(model, space) - start))
             if found:
-                right, wrong = logsumexp(found, axis=0)
+                right, wrong = special.logsumexp(found, axis=0)
                 correction[j] += min(wrong - right, 0.0)
         self.walk.set_state(before)
         return replace(learnt, correction=correction)

@@ -4,8 +4,8 @@ from collections.abc import Callable
 
 import numpy as np
 import scipy
-from scipy.special import logsumexp
 
+from pyrjsel._core import special
 from pyrjsel._errors import DataError, NotAvailableError
 from pyrjsel._typing import ByteArray, FloatArray
 from pyrjsel.model_space import ModelSpace, count_dfs
@@ -65,7 +65,7 @@ def common_g(make: Callable[[float], Regression | GaussianRegression], space: Mo
     totals: list[float] = []
     for log_g in grid:
         masses.append(log_masses(log_g, gamma, log_prior))
-        totals.append(float(logsumexp(masses[-1])))
+        totals.append(float(special.logsumexp(masses[-1])))
         # Beyond a usual g, one decrease is enough.
         if log_g > scale + 10.0 and totals[-1] < totals[-2]:
             break
@@ -82,7 +82,7 @@ def common_g(make: Callable[[float], Regression | GaussianRegression], space: Mo
     gamma, log_prior = np.ascontiguousarray(gamma[kept]), log_prior[kept]
 
     def loss(log_g: float) -> float:
-        return -float(logsumexp(log_masses(log_g, gamma, log_prior)))
+        return -float(special.logsumexp(log_masses(log_g, gamma, log_prior)))
 
     best, least = ZERO, -float(total[0])
     # The sum can have several maxima: one for wide models, one for narrow ones.

@@ -5,7 +5,7 @@ from dataclasses import replace
 from functools import partial
 
 import numpy as np
-from scipy import sparse
+import scipy
 
 from pyrjsel._typing import FloatArray, WordArray
 from pyrjsel._validate import listed
@@ -174,21 +174,21 @@ def _log_posterior(chains: list[ChainDraws], draws: int) -> FloatArray:
 
 def _coefficients(
     chains: list[ChainDraws], kept: int, regression: TermColumns, before: int
-) -> sparse.csr_array:
+) -> "scipy.sparse.csr_array":
     """Merge the coefficients of the chains, in units of the design's columns, (chains * kept, D + 1).
 
     The first `before` of each chain are already in these units.
     """
-    parts = [sparse.csr_array((0, regression.n_columns))]
+    parts = [scipy.sparse.csr_array((0, regression.n_columns))]
     step = max(1, NUMBERS // regression.n_columns)
     for chain in chains:
-        parts.append(sparse.csr_array(chain.coefficients[:before]))
+        parts.append(scipy.sparse.csr_array(chain.coefficients[:before]))
         for at in range(before, kept, step):
             some = chain.coefficients[at : min(at + step, kept)]
             dense = some if isinstance(some, np.ndarray) else some.toarray()
-            parts.append(sparse.csr_array(regression.to_raw(dense)))
+            parts.append(scipy.sparse.csr_array(regression.to_raw(dense)))
         chain.coefficients = chain.coefficients[:0].copy()
-    return sparse.vstack(parts, format="csr")
+    return scipy.sparse.vstack(parts, format="csr")
 
 
 def _moments(chains: list[ChainDraws], regression: TermColumns) -> Moments:

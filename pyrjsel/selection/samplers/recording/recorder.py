@@ -1,11 +1,12 @@
 """Recording of draws in blocks, and of averages over segments of them, for all samplers."""
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 
 import numpy as np
-from scipy import sparse
+import scipy
 
+from pyrjsel._dataclass import dataclass
 from pyrjsel._errors import StoreError
 from pyrjsel._typing import FloatArray, WordArray
 from pyrjsel.families import NONE, Nuisance, Values
@@ -173,7 +174,7 @@ class ChainDraws:
     words: WordArray
     index: np.ndarray
     log_posterior: FloatArray
-    coefficients: FloatArray | sparse.csr_array
+    coefficients: "FloatArray | scipy.sparse.csr_array"
     sums: FloatArray
     counts: np.ndarray
     nuisance: Values = field(default_factory=dict)
@@ -446,7 +447,7 @@ def recorded_vectors(coefficients: FloatArray, values: Values, nuisance: Nuisanc
 
 def draw_afterwards(
     single: SingleModel, table: ModelTable, index: np.ndarray, rng: np.random.Generator
-) -> tuple[sparse.csr_array, dict[str, FloatArray]]:
+) -> "tuple[scipy.sparse.csr_array, dict[str, FloatArray]]":
     """Draw coefficients (m, D + 1) and nuisance parameters (m,) given each of the models `index` (m,)."""
     width = single.regression.n_columns
     # Nonzero values, with their rows and columns.
@@ -464,7 +465,7 @@ def draw_afterwards(
             for name, value in drawn.items():
                 nuisance[name][places] = value
     values, rows, columns = (np.concatenate(part) for part in zip(*parts, strict=True))
-    return sparse.csr_array((values, (rows, columns)), shape=(index.size, width)), nuisance
+    return scipy.sparse.csr_array((values, (rows, columns)), shape=(index.size, width)), nuisance
 
 
 def n_draws(chain: ChainDraws) -> int:

@@ -1,11 +1,12 @@
 """Inverse temperatures of auxiliary chains: distributions, grids, and normalising constants."""
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 import scipy
-from scipy.special import gdtrix, xlogy
 
+from pyrjsel._core import special
+from pyrjsel._dataclass import dataclass
 from pyrjsel._typing import FloatArray
 
 # Number of grid points of one chain.
@@ -65,7 +66,7 @@ class Law:
         # The grid covers 99 % of a distribution tuned to its bounds; cubes leave enough points for
         # distributions close to t = 1.
         rate = self.a / max(self.mean, COLD_ROOM)
-        top = GROWTH * float(gdtrix(rate, self.a, 0.99))
+        top = GROWTH * float(special.gdtrix(rate, self.a, 0.99))
         return 1.0 + top * middle**3
 
     def bounds(self, *, fixed: bool = False) -> tuple[float, float]:
@@ -82,8 +83,8 @@ class Law:
         """Return the log weights of the points of `grid`, up to a constant, including the widths of cells."""
         cells = np.log(np.gradient(grid))
         if self.kind == "hot":
-            return xlogy(self.a - 1, grid - self.least) + xlogy(self.b - 1, 1 - grid) + cells
-        return xlogy(self.a - 1, grid - 1) - self.b * (grid - 1) + cells
+            return special.xlogy(self.a - 1, grid - self.least) + special.xlogy(self.b - 1, 1 - grid) + cells
+        return special.xlogy(self.a - 1, grid - 1) - self.b * (grid - 1) + cells
 
     def moved(self, rate: float, step: int, bounds: tuple[float, float]) -> "Law":
         """Return the distribution after one tuning step: too many exchanges move it away from t = 1.
