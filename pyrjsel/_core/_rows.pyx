@@ -1,8 +1,8 @@
-"""Means, standard deviations and quantiles of rows, such as posterior draws by observation."""
+"""Means, standard deviations, quantiles and ranges of rows, such as posterior draws by observation."""
 
 from libc.math cimport INFINITY, NAN, isfinite, sqrt
 
-from pyrjsel._core._vecmath cimport moments
+from pyrjsel._core._vecmath cimport DEGREE, extremes, moments, polynomial_sum
 
 import numpy as np
 import scipy
@@ -105,3 +105,53 @@ def summaries(const double[:, ::1] values not None, probabilities):
             least = line[below.astype(int)]
             quantiles[row] = least + (at - below) * (line[below.astype(int) + 1] - least)
     return mean, sd, quantiles
+
+
+def ranges(const double[:, ::1] values not None):
+    """Return the smallest and the largest value of each row, (rows, 2).
+
+    Parameters
+    ----------
+    values : contiguous float64 array of shape (rows, m)
+        At least one column.
+    """
+    if values.shape[1] == 0:
+        raise ValueError("rows must have values")
+    out = np.empty((values.shape[0], 2))
+    cdef double[:, ::1] found = out
+    cdef Py_ssize_t i
+    with nogil:
+        for i in range(values.shape[0]):
+            extremes(values.shape[1], &values[i, 0], &found[i, 0])
+    return out
+
+
+def polynomial_averages(const double[:, ::1] values not None, const double[::1] middle not None,
+                        const double[::1] rate not None, const int[::1] degree not None,
+                        const double[:, ::1] coefficients not None):
+    """Return the average over each row of ``P((value - middle) * rate)``, with a polynomial P for each.
+
+    Parameters
+    ----------
+    values : contiguous float64 array of shape (rows, m)
+    middle, rate : float64 arrays of shape (rows,)
+    degree : int32 array of shape (rows,)
+        From 0 to 16.
+    coefficients : contiguous float64 array of shape (rows, 17)
+        Of powers from 0 on; those beyond `degree` are 0.
+
+    Returns
+    -------
+    ndarray of shape (rows,)
+    """
+    cdef Py_ssize_t n = values.shape[0], m = values.shape[1], i
+    if not middle.shape[0] == rate.shape[0] == degree.shape[0] == coefficients.shape[0] == n or m == 0:
+        raise ValueError("each row must have values and a polynomial")
+    if coefficients.shape[1] != DEGREE + 1 or not np.all((np.asarray(degree) >= 0) & (np.asarray(degree) <= DEGREE)):
+        raise ValueError(f"polynomials must have {DEGREE + 1} coefficients, and degrees below that")
+    out = np.empty(n)
+    cdef double[::1] found = out
+    with nogil:
+        for i in range(n):
+            found[i] = polynomial_sum(m, &values[i, 0], middle[i], rate[i], degree[i], &coefficients[i, 0]) / m
+    return out

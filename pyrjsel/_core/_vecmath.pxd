@@ -3,6 +3,9 @@
 cdef void exp_minus(Py_ssize_t n, const double* x, double* out) noexcept nogil
 cdef void exponentials(Py_ssize_t n, const double* x, double* out) noexcept nogil
 cdef void moments(Py_ssize_t n, const double* x, double* out) noexcept nogil
+cdef void extremes(Py_ssize_t n, const double* x, double* out) noexcept nogil
+cdef double polynomial_sum(Py_ssize_t n, const double* x, double middle, double rate, int degree,
+                           const double* coefficients) noexcept nogil
 cdef void flip_rates(Py_ssize_t n, const double* change, double power, double* rate) noexcept nogil
 cdef void conditionals(Py_ssize_t n, const double* change, const unsigned char* inside, double* rate,
                        double* inclusion, double* exclusion) noexcept nogil
@@ -37,4 +40,5 @@ cdef void weighted_gram(Py_ssize_t n, int d, const double* columns, const int* c
 
 cdef enum:
     PART = 8                    # lengths in softplus_parts are multiples of it
+    DEGREE = 16                 # largest degree in polynomial_sum
     GRAM_ROWS = 256             # weighted_gram needs 2 * d * GRAM_ROWS numbers of scratch

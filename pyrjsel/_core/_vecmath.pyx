@@ -11,6 +11,9 @@ cdef extern from "vecmath.h" nogil:
     void vm_exp_any(Py_ssize_t n, const double* x, double* out)
     void vm_logistic(Py_ssize_t n, const double* x, double* out)
     void vm_moments(Py_ssize_t n, const double* x, double* out)
+    void vm_extremes(Py_ssize_t n, const double* x, double* out)
+    double vm_polynomial_sum(Py_ssize_t n, const double* x, double middle, double rate, int degree,
+                             const double* coefficients)
     void vm_rates(Py_ssize_t n, const double* change, double power, double* rate)
     void vm_conditionals(Py_ssize_t n, const double* change, const unsigned char* inside, double* rate,
                          double* inclusion, double* exclusion)
@@ -58,6 +61,17 @@ cdef void exponentials(Py_ssize_t n, const double* x, double* out) noexcept nogi
 cdef void moments(Py_ssize_t n, const double* x, double* out) noexcept nogil:
     """out[:4] = mean, sum of squared differences from it, minimum and maximum of x, n > 0."""
     vm_moments(n, x, out)
+
+
+cdef void extremes(Py_ssize_t n, const double* x, double* out) noexcept nogil:
+    """out[:2] = minimum and maximum of x, n > 0."""
+    vm_extremes(n, x, out)
+
+
+cdef double polynomial_sum(Py_ssize_t n, const double* x, double middle, double rate, int degree,
+                           const double* coefficients) noexcept nogil:
+    """Sum of a polynomial of degree at most DEGREE at ``(x - middle) * rate``, with DEGREE + 1 coefficients."""
+    return vm_polynomial_sum(n, x, middle, rate, degree, coefficients)
 
 
 cdef void flip_rates(Py_ssize_t n, const double* change, double power, double* rate) noexcept nogil:

@@ -105,6 +105,16 @@ static inline double log_positive(double x)
     return (double)((int64_t)exponent - 1023) * 0x1.62e42fefa39efp-1 + log1p_unit(mantissa - 1.0);
 }
 
+/* The polynomial of a constant degree, at most 16, with these coefficients. */
+static inline __attribute__((always_inline)) double horner(double x, int degree, const double *c)
+{
+    double value = c[degree];
+#pragma GCC unroll 16
+    for (int k = degree - 1; k >= 0; k--)
+        value = value * x + c[k];
+    return value;
+}
+
 /* The sum of LANES partial sums. */
 static inline double sum_lanes(const double *lane)
 {

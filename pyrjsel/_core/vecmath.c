@@ -109,6 +109,57 @@ CLONES void vm_moments(ptrdiff_t n, const double *restrict x, double *restrict o
     }
 }
 
+CLONES void vm_extremes(ptrdiff_t n, const double *restrict x, double *restrict out)
+{
+    double sum[LANES], least[LANES], most[LANES];
+    ptrdiff_t i;
+    for (int j = 0; j < LANES; j++) {
+        sum[j] = 0.0;
+        least[j] = most[j] = x[0];
+    }
+    for (i = 0; i + LANES <= n; i += LANES)
+        extremes(LANES, x + i, sum, least, most);
+    extremes((int)(n - i), x + i, sum, least, most);
+    out[0] = least[0];
+    out[1] = most[0];
+    for (int j = 1; j < LANES; j++) {
+        out[0] = least[j] < out[0] ? least[j] : out[0];
+        out[1] = most[j] > out[1] ? most[j] : out[1];
+    }
+}
+
+/* Inlined with a constant degree, so that loops over x are vectorised with the whole polynomial inside. */
+static inline __attribute__((always_inline)) double
+polynomial_sum(ptrdiff_t n, const double *restrict x, double middle, double rate, int degree, const double *restrict c)
+{
+    double sum[LANES] = {0.0}, total = 0.0;
+    ptrdiff_t i;
+    for (i = 0; i + LANES <= n; i += LANES)
+        for (int j = 0; j < LANES; j++)
+            sum[j] += horner((x[i + j] - middle) * rate, degree, c);
+    for (; i < n; i++)
+        total += horner((x[i] - middle) * rate, degree, c);
+    return total + sum_lanes(sum);
+}
+
+CLONES double vm_polynomial_sum(ptrdiff_t n, const double *restrict x, double middle, double rate, int degree,
+                                const double *restrict coefficients)
+{
+    if (degree <= 4)
+        return polynomial_sum(n, x, middle, rate, 4, coefficients);
+    if (degree <= 6)
+        return polynomial_sum(n, x, middle, rate, 6, coefficients);
+    if (degree <= 8)
+        return polynomial_sum(n, x, middle, rate, 8, coefficients);
+    if (degree <= 10)
+        return polynomial_sum(n, x, middle, rate, 10, coefficients);
+    if (degree <= 12)
+        return polynomial_sum(n, x, middle, rate, 12, coefficients);
+    if (degree <= 14)
+        return polynomial_sum(n, x, middle, rate, 14, coefficients);
+    return polynomial_sum(n, x, middle, rate, VM_DEGREE, coefficients);
+}
+
 CLONES void vm_rates(ptrdiff_t n, const double *restrict change, double power, double *restrict rate)
 {
     for (ptrdiff_t i = 0; i < n; i++) {

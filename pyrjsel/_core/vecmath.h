@@ -16,6 +16,15 @@ void vm_logistic(ptrdiff_t n, const double *x, double *out);
 /* out = mean, sum of squared differences from it, minimum and maximum of x, n > 0. */
 void vm_moments(ptrdiff_t n, const double *x, double *out);
 
+/* out = minimum and maximum of x, n > 0. */
+void vm_extremes(ptrdiff_t n, const double *x, double *out);
+
+/* Sum of P((x[i] - middle) * rate) with the polynomial P of `degree` <= VM_DEGREE, which has VM_DEGREE + 1
+   coefficients; those behind `degree` are 0. */
+#define VM_DEGREE 16
+double vm_polynomial_sum(ptrdiff_t n, const double *x, double middle, double rate, int degree,
+                         const double *coefficients);
+
 /* rate[i] = min(1, exp(power * change[i])), 0 below e**-700: Metropolis rates of flips that change a log mass by
    this. */
 void vm_rates(ptrdiff_t n, const double *change, double power, double *rate);

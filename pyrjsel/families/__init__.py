@@ -11,6 +11,7 @@ from pyrjsel.families.negbin import NegativeBinomial
 from pyrjsel.families.nuisance import NONE, Nuisance, Values
 from pyrjsel.families.poisson import Poisson
 from pyrjsel.families.sized import Sized, unknown_size
+from pyrjsel.families.smooth_averages import averages
 from pyrjsel.families.statistics import Statistic
 from pyrjsel.families.student import Student
 
@@ -31,5 +32,6 @@ __all__ = [
     "Statistic",
     "Student",
     "Values",
+    "averages",
     "unknown_size",
 ]

@@ -39,6 +39,31 @@ def test_bench_predictions(table, name):
         table.add(f"predictions of 100,000 rows, {name}", what, seconds(call)[0], "s", target=aim)
 
 
+@pytest.mark.parametrize("name", ["logit", "poisson"])
+def test_bench_predictions_of_a_small_fit(table, name):
+    """Of 100,000 rows by a fit of 2,500, whose draws of coefficients the first call needs."""
+    rng = np.random.default_rng(1)
+    x = rng.normal(size=(ROWS, 12))
+    data = pd.DataFrame(x, columns=[f"x{j}" for j in range(12)])
+    eta = x[:, :5] @ [0.5, 0.4, 0.3, 0.2, 0.1]
+    data["y"] = 1.0 * (rng.logistic(size=ROWS) < eta) if name == "logit" else rng.poisson(np.exp(eta))
+    results = getattr(rj, name)("y ~ .", data[:2500]).fit(rng=1, progress=False)
+    group = f"predictions of 100,000 rows by 2,500, {name}"
+    table.add(group, "first predict", seconds(lambda: results.predict(data))[0], "s", target=1.0)
+    prediction = results.get_prediction(data)
+    again, found = seconds(prediction.mean)
+
+    def direct():
+        blocks = prediction._blocks(np.arange(ROWS))
+        return np.concatenate([means.mean(axis=1) for _, means in blocks])
+
+    slow, expected = seconds(direct)
+    # Rounding of sums of 4,000 values.
+    np.testing.assert_allclose(found, expected, rtol=1e-13)
+    table.add(group, "again", again, "s", target=1.0)
+    table.add(group, "of the time of all expectations", again / slow, "ratio")
+
+
 def test_bench_linear_predictors(table):
     """With the intercept among the columns, against a product and a sum."""
     rng = np.random.default_rng(1)

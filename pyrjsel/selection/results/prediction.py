@@ -17,10 +17,11 @@ from pyrjsel._core import special
 from pyrjsel._core._rows import summaries
 from pyrjsel._dataclass import dataclass
 from pyrjsel._errors import DataError, NotAvailableError
+from pyrjsel._once import kept_property
 from pyrjsel._typing import ByteArray, FloatArray
 from pyrjsel._validate import bad_value, check_real
 from pyrjsel.design import Chunks, Design, DesignData, as_chunks, as_pandas
-from pyrjsel.families import Family, Values
+from pyrjsel.families import Family, Values, averages
 from pyrjsel.runtime import one_blas_thread
 from pyrjsel.selection.evidence.gaussian import SingleModels
 from pyrjsel.selection.evidence.laplace import resample
@@ -34,9 +35,9 @@ PREDICTION_DRAWS = 4000
 WHICH = ("bma", "hpm", "mpm", "bpm")
 # Default offset and weight.
 ABSENT = {"offset": 0.0, "weights": 1.0}
-# Numbers in a block of rows times draws: for simulation, and for repeated passes, which should fit in a
-# cache.
-BLOCK, CACHED = 4_000_000, 65_536
+# Numbers in a block of rows times draws: for simulation, for two passes, and for repeated ones, which should
+# fit in a cache.
+BLOCK, PASSED, CACHED = 4_000_000, 524_288, 65_536
 
 
 def averaged_draws(
@@ -194,12 +195,17 @@ class Prediction:
         """Mask of the rows with all inputs, bool (rows,)."""
         return ~(np.isnan(self.x).any(axis=1) | np.isnan(self.offset))
 
+    @kept_property
+    def _by_column(self) -> FloatArray:
+        """Coefficients (D + 1, m), contiguous: products with few rows take half the time."""
+        return np.ascontiguousarray(self.coefficients.T)
+
     def _eta(self, rows: np.ndarray, draws: np.ndarray | slice) -> FloatArray:
         """Return linear predictors (rows, draws)."""
         # With a column of ones: a sum of its own takes as long as the product.
         x = np.ones((rows.size, self.coefficients.shape[1]))
         x[:, 1:] = self.x[rows]
-        eta = x @ self.coefficients[draws].T
+        eta = x @ self._by_column[:, draws]
         offset = self.offset[rows]
         if offset.any():
             eta += offset[:, None]
@@ -209,12 +215,17 @@ class Prediction:
         """Return expectations at linear predictors (rows, draws)."""
         return self.family.mean(eta)
 
-    def _blocks(self, rows: np.ndarray) -> Iterator[tuple[np.ndarray, FloatArray]]:
-        """Yield positions of rows and their means, (rows, m), in blocks."""
-        step = max(1, CACHED // len(self.coefficients))
+    def _predictors(self, rows: np.ndarray, size: int = CACHED) -> Iterator[tuple[np.ndarray, FloatArray]]:
+        """Yield positions of rows and their linear predictors, (rows, m), in blocks of `size` numbers."""
+        step = max(1, size // len(self.coefficients))
         for begin in range(0, rows.size, step):
             part = rows[begin : begin + step]
-            yield part, self._means(self._eta(part, slice(None)))
+            yield part, self._eta(part, slice(None))
+
+    def _blocks(self, rows: np.ndarray) -> Iterator[tuple[np.ndarray, FloatArray]]:
+        """Yield positions of rows and their means, (rows, m), in blocks."""
+        for part, eta in self._predictors(rows):
+            yield part, self._means(eta)
 
     def simulate(
         self, rows: np.ndarray, weights: FloatArray, draws: int, rng: np.random.Generator
@@ -266,8 +277,8 @@ class Prediction:
             out = linear_mean(self.x, self.offset, self.means)
         else:
             out = np.full(len(self.index), np.nan)
-            for part, means in self._blocks(np.flatnonzero(self.complete)):
-                out[part] = means.mean(axis=1)
+            for part, eta in self._predictors(np.flatnonzero(self.complete), PASSED):
+                out[part] = averages(self.family.mean, eta)
         return pd.Series(out, index=self.index.copy(), name=self.name)
 
     @one_blas_thread
