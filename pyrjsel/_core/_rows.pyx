@@ -147,11 +147,13 @@ def polynomial_averages(const double[:, ::1] values not None, const double[::1] 
     cdef Py_ssize_t n = values.shape[0], m = values.shape[1], i
     if not middle.shape[0] == rate.shape[0] == degree.shape[0] == coefficients.shape[0] == n or m == 0:
         raise ValueError("each row must have values and a polynomial")
-    if coefficients.shape[1] != DEGREE + 1 or not np.all((np.asarray(degree) >= 0) & (np.asarray(degree) <= DEGREE)):
+    at = np.asarray(degree)
+    if coefficients.shape[1] != DEGREE + 1 or np.any((at < 0) | (at > DEGREE)):
         raise ValueError(f"polynomials must have {DEGREE + 1} coefficients, and degrees below that")
     out = np.empty(n)
     cdef double[::1] found = out
     with nogil:
         for i in range(n):
-            found[i] = polynomial_sum(m, &values[i, 0], middle[i], rate[i], degree[i], &coefficients[i, 0]) / m
+            found[i] = polynomial_sum(m, &values[i, 0], middle[i], rate[i], degree[i], &coefficients[i, 0])
+            found[i] /= m
     return out

@@ -70,7 +70,7 @@ cdef void extremes(Py_ssize_t n, const double* x, double* out) noexcept nogil:
 
 cdef double polynomial_sum(Py_ssize_t n, const double* x, double middle, double rate, int degree,
                            const double* coefficients) noexcept nogil:
-    """Sum of a polynomial of degree at most DEGREE at ``(x - middle) * rate``, with DEGREE + 1 coefficients."""
+    """Sum of a polynomial at ``(x - middle) * rate``, of a degree up to DEGREE; see ``vecmath.h``."""
     return vm_polynomial_sum(n, x, middle, rate, degree, coefficients)
 
 

@@ -8,8 +8,8 @@ from numpy.polynomial import chebyshev
 from pyrjsel._core._rows import polynomial_averages, ranges
 from pyrjsel._typing import FloatArray
 
-# Interpolation at Chebyshev nodes: coefficients of its series are products of values at the nodes with SERIES, those
-# of powers are products of the former with POWERS.
+# Interpolation at Chebyshev nodes: coefficients of its series are products of values at the nodes with SERIES,
+# those of powers are products of the former with POWERS.
 DEGREE = 16
 ANGLES = np.pi * (np.arange(DEGREE + 1) + 0.5) / (DEGREE + 1)
 NODES = np.cos(ANGLES)
@@ -27,8 +27,8 @@ FEWEST = 8 * DEGREE
 def averages(function: Callable[[FloatArray], FloatArray], x: FloatArray) -> FloatArray:
     """Return averages (rows,) of a smooth function over the rows of `x` (rows, m), up to rounding.
 
-    Where the function is a polynomial of moderate degree over the range of a row, up to rounding, that is averaged: it
-    takes two operations per degree and value, an exponential and a quotient some fifty per value.
+    Where the function is a polynomial of moderate degree over the range of a row, up to rounding, that is
+    averaged: it takes two operations per degree and value, an exponential and a quotient some fifty per value.
 
     Parameters
     ----------
