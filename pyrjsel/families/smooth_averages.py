@@ -8,7 +8,7 @@ from numpy.polynomial import chebyshev
 from pyrjsel._core._rows import polynomial_averages, ranges
 from pyrjsel._typing import FloatArray
 
-# Interpolation at Chebyshev nodes: coefficients of its series are products of values at the nodes with SERIES,
+# Interpolation at Chebyshev nodes: coefficients of its series are products of values at nodes with SERIES,
 # those of powers are products of the former with POWERS.
 DEGREE = 16
 ANGLES = np.pi * (np.arange(DEGREE + 1) + 0.5) / (DEGREE + 1)
@@ -28,7 +28,7 @@ def averages(function: Callable[[FloatArray], FloatArray], x: FloatArray) -> Flo
     """Return averages (rows,) of a smooth function over the rows of `x` (rows, m), up to rounding.
 
     Where the function is a polynomial of moderate degree over the range of a row, up to rounding, that is
-    averaged: it takes two operations per degree and value, an exponential and a quotient some fifty per value.
+    averaged: it takes two operations per degree and value, an exponential and a quotient some fifty.
 
     Parameters
     ----------
