@@ -95,6 +95,7 @@ EXTENSIONS = [
     extension("pyrjsel.selection.samplers.collapsed._corrected", random=True),
     extension("pyrjsel.selection.samplers.gibbs._gibbs", random=True),
     extension("pyrjsel.selection.regression._gram"),
+    extension("pyrjsel.selection.evidence._importance"),
     extension("pyrjsel.selection.evidence._laplace"),
     extension("pyrjsel.selection.evidence._mode_search"),
     extension("pyrjsel.selection.samplers.reversible_jump._moves", random=True),

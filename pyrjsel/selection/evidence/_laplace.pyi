@@ -19,14 +19,11 @@ class ModeFinder(ModeSearch):
     def maximum_likelihood(self, gamma: ByteArray) -> tuple[float, float, float]: ...
     def integrate(
         self,
-        gamma: ByteArray | None,
         radius: FloatArray,
         direction: FloatArray,
         df: float,
-        start: FloatArray | None = None,
-        draws: bool = False,
         uniform: FloatArray | None = None,
-    ) -> tuple[float, float, FloatArray | None, tuple[FloatArray, FloatArray] | None]: ...
+    ) -> tuple[float, FloatArray, FloatArray]: ...
     def integrate_at(
         self,
         gamma: ByteArray,
@@ -36,7 +33,7 @@ class ModeFinder(ModeSearch):
         radius: FloatArray,
         direction: FloatArray,
         df: float,
-    ) -> tuple[float, float, FloatArray, tuple[FloatArray, FloatArray]]: ...
+    ) -> tuple[float, FloatArray, FloatArray]: ...
     @property
     def node_weights(self) -> FloatArray: ...
     @property
@@ -50,5 +47,4 @@ class ModeFinder(ModeSearch):
         rays: FloatArray,
         radius: FloatArray,
         log_density: FloatArray,
-        draws: bool = False,
-    ) -> tuple[float, float, FloatArray, tuple[FloatArray, FloatArray] | None]: ...
+    ) -> tuple[float, FloatArray, FloatArray]: ...

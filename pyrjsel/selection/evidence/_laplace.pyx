@@ -11,6 +11,7 @@ from libc.string cimport memcpy, memset
 import numpy as np
 
 from pyrjsel._core._linalg cimport matmat_n, solve_lower_t
+from pyrjsel._core._vecmath cimport exponentials
 from pyrjsel.selection.evidence._mode_search cimport CONVERGED, RANK_DEFICIENT, ModeSearch, log_g_of
 from pyrjsel.selection.regression._problem cimport (
     linear_predictor, model_columns, prior_exponent, problem_t,
@@ -28,7 +29,7 @@ cdef class ModeFinder(ModeSearch):
 
     Parameters
     ----------
-    problem, max_columns, raw_shift
+    problem, max_columns
         As for :class:`ModeSearch`.
     """
 
@@ -147,61 +148,46 @@ cdef class ModeFinder(ModeSearch):
                 largest = max(largest, self.eta[i])
         return self.log_likelihood, smallest, largest
 
-    def integrate(self, const unsigned char[::1] gamma, const double[::1] radius not None,
-                  const double[:, ::1] direction not None, double df, start=None, bint draws=False,
+    def integrate(self, const double[::1] radius not None, const double[:, ::1] direction not None, double df,
                   uniform=None):
-        """Importance-sampling correction of the Laplace value of a model.
+        """Importance draws of the last model, whose mode is known, that correct its Laplace value.
 
         Parameters
         ----------
-        gamma : uint8 array (J,) or None
-            None is the last model, whose mode is known.
         radius : float64 array (P,)
             Radii of the Student proposal, radius**2 / d distributed as F(d, df), stratified in order.
         direction : float64 array (P, d)
             Standard normal variates that give the directions; each is used with both signs.
         df : float
             Degrees of freedom of the proposal.
-        start : float64 array (D + 1,), optional
-            Start of the search for the mode.
-        draws : bool
-            Return the draws and their weights as well.
         uniform : float64 array (P,), optional
             Standard uniform variates, which choose nodes of log g; required under a mixture of g-priors.
 
         Returns
         -------
-        log_ratio, variance : float
-            Logarithm of the mean weight relative to the Laplace value, and the relative variance of
-            that mean (differences of neighbouring strata).
-        moments : ndarray (3, d)
-            Weighted first and second moments of the model's coefficients, and probabilities that they are
-            positive; intercepts are on the design's own scale.
-        samples : None or tuple of ndarrays (2 P, d) and (2 P,)
-            Draws, all on the internal scale, and weights, of which the largest is 1.
+        log_unit : float
+            Logarithm of the largest weight. The mean weight estimates the ratio of the marginal likelihood
+            and the Laplace value.
+        draws : ndarray (2 P, d)
+            Draws on the internal scale, those of a pair side by side.
+        weights : ndarray (2 P,)
+            Their weights relative to the largest.
         """
-        if gamma is None and (self.d == 0 or self.status != CONVERGED):
+        if self.d == 0 or self.status != CONVERGED:
             raise ValueError("no model has been integrated")
-        if gamma is not None and not self._load(gamma, start):
-            raise ValueError("the model has more columns than this finder was made for")
         self._check_pairs(radius, direction)
-        if gamma is not None:
-            with nogil:
-                self.status = self.laplace()
-        if self.status != CONVERGED:
-            return np.nan, np.nan, None, None
         if self.n_nodes == 0:
-            return self._student(radius, direction, df, draws)
+            return self._student(radius, direction, df)
         if uniform is None or len(uniform) != radius.shape[0]:
             raise ValueError("uniform must have one number a pair")
         owner = np.searchsorted(np.cumsum(self.node_weights)[:self.n_nodes - 1], uniform, side="right")
-        return self._student(radius, direction, df, draws, owner)
+        return self._student(radius, direction, df, owner)
 
     def integrate_at(self, const unsigned char[::1] gamma not None, const double[::1] mode not None,
                      const double[:, ::1] factor not None, double log_posterior,
                      const double[::1] radius not None, const double[:, ::1] direction not None,
                      double df):
-        """Importance sampling of a model whose mode is known, with the draws; see :meth:`integrate`.
+        """Importance draws of a model whose mode is given; see :meth:`integrate`.
 
         Parameters
         ----------
@@ -217,7 +203,7 @@ cdef class ModeFinder(ModeSearch):
 
         Returns
         -------
-        log_ratio, variance, moments, samples
+        log_unit, draws, weights
             As for :meth:`integrate`.
         """
         cdef int k, l
@@ -233,15 +219,14 @@ cdef class ModeFinder(ModeSearch):
         self.log_posterior = log_posterior
         self.status = CONVERGED
         linear_predictor(self.p, self.d, self.cols, self.b, self.eta)
-        return self._student(radius, direction, df, True)
+        return self._student(radius, direction, df)
 
     def _check_pairs(self, const double[::1] radius, const double[:, ::1] direction):
         cdef Py_ssize_t count = radius.shape[0]
         if direction.shape[0] != count or direction.shape[1] != self.d or count < 2 or count % 2:
             raise ValueError("radius and direction must have one row a pair, an even number of them")
 
-    cdef _student(self, const double[::1] radius, const double[:, ::1] direction, double nu, bint draws,
-                  owner=None):
+    cdef _student(self, const double[::1] radius, const double[:, ::1] direction, double nu, owner=None):
         """Draws from a Student distribution at the mode, with the inverse Hessian as its scale.
 
         Pair i is drawn given the node of log g number ``owner[i]``, if g is unknown.
@@ -286,12 +271,11 @@ cdef class ModeFinder(ModeSearch):
                 i = ends[k]
             if self.n_nodes:
                 self.return_to(best)
-        return self._summary(points, weights, draws)
+        return self._weighed(found)
 
     def reweigh(self, const double[::1] center not None, const double[:, ::1] rays not None,
-                const double[::1] radius not None, const double[::1] log_density not None,
-                bint draws=False):
-        """Importance sampling of the last integrated model, from another proposal.
+                const double[::1] radius not None, const double[::1] log_density not None):
+        """Importance draws of the last model from another proposal.
 
         Parameters
         ----------
@@ -303,12 +287,10 @@ cdef class ModeFinder(ModeSearch):
         log_density : float64 array (P,)
             Log density of the proposal at the two draws of each pair, minus that of the normal distribution
             with the inverse Hessian as covariance at its mode.
-        draws : bool
-            Return the draws and their weights as well.
 
         Returns
         -------
-        log_ratio, variance, moments, samples
+        log_unit, draws, weights
             As for :meth:`integrate`.
         """
         cdef int d = self.d, count = radius.shape[0]
@@ -320,10 +302,14 @@ cdef class ModeFinder(ModeSearch):
         # The workspace for residuals of Newton's method is reused for the linear predictor of the centre.
         linear_predictor(self.p, d, self.cols, &center[0], self.residual)
         found = self._room(count)
-        self.gather_columns()
-        self.weigh(&center[0], self.residual, rays, 0, count, np.arange(count), radius, log_density, False,
-                   found[0], found[1], found[2])
-        return self._summary(found[0], found[1], draws)
+        cdef double[:, ::1] points = found[0]
+        cdef double[::1] weights = found[1], image = found[2]
+        cdef const Py_ssize_t[::1] order = np.arange(count)
+        with nogil:
+            self.gather_columns()
+            self.weigh(&center[0], self.residual, rays, 0, count, order, radius, log_density, False, points,
+                       weights, image)
+        return self._weighed(found)
 
     def _room(self, count):
         """Return arrays for draws, for their weights, and for linear predictors."""
@@ -364,38 +350,18 @@ cdef class ModeFinder(ModeSearch):
                 w[s] = (p.shifted(p.n, eta, &image[<Py_ssize_t> at * p.n], r, p.wy, p.w, self.eta_new)
                         + (prior - self.log_posterior) - log_density[order[i]])
 
-    cdef _summary(self, double[:, ::1] b, double[::1] w, bint draws):
-        """Integral, its variance and moments from draws and their log weights, which become weights."""
-        cdef int d = self.d, lead = self.p.leading, k, l, i, count = w.shape[0] // 2
-        cdef Py_ssize_t s
-        cdef double value, top = -INFINITY, total = 0.0, pair, previous_pair, square = 0.0
-        moments = np.zeros((3, d))
-        cdef double[:, ::1] mom = moments
+    cdef _weighed(self, found):
+        """Return the largest of log weights, the draws, and their weights relative to the largest."""
+        cdef double[::1] w = found[1]
+        cdef double top = -INFINITY
+        cdef Py_ssize_t s, count = w.shape[0]
         with nogil:
-            for s in range(2 * count):
+            for s in range(count):
                 top = max(top, w[s])
-            for s in range(2 * count):
-                w[s] = exp(w[s] - top)
-                total += w[s]
-                for k in range(d):
-                    value = b[s, k]
-                    if k < lead:
-                        # Terms have whole groups of columns, one for each intercept.
-                        l = lead + k
-                        while l < d:
-                            value -= self.raw_shift[self.cols[l]] * b[s, l]
-                            l += lead
-                    mom[0, k] += w[s] * value
-                    mom[1, k] += w[s] * value * value
-                    mom[2, k] += w[s] * (value > 0)
-            for k in range(3 * d):
-                mom[k // d, k % d] /= total
-            for i in range(0, count, 2):
-                previous_pair = w[2 * i] + w[2 * i + 1]
-                pair = w[2 * i + 2] + w[2 * i + 3]
-                square += (pair - previous_pair) * (pair - previous_pair)
-        return (top + log(total / (2 * count)), square / (total * total), moments,
-                (np.asarray(b), np.asarray(w)) if draws else None)
+            for s in range(count):
+                w[s] -= top
+            exponentials(count, &w[0], &w[0])
+        return top, found[0], found[1]
 
     @property
     def node_weights(self):

@@ -14,7 +14,6 @@ cdef class ModeSearch:
     cdef Problem problem
     cdef problem_t own          # the problem, with the scale of the prior at one node of log g
     cdef problem_t* p
-    cdef const double[::1] raw_shift
     cdef int capacity, d
     cdef object buffers
     cdef int* cols

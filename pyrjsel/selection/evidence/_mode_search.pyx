@@ -90,20 +90,15 @@ cdef class ModeSearch:
     problem : Problem
     max_columns : int
         Largest number of columns of a model, including the intercept.
-    raw_shift : float64 array (D + 1,)
-        Intercepts on the design's own scale are ``b[l] - raw_shift[l::L] @ b[l::L]``, with L of them.
     """
 
-    def __init__(self, Problem problem not None, int max_columns,
-                 const double[::1] raw_shift not None):
+    def __init__(self, Problem problem not None, int max_columns):
         cdef int n = problem.c.n, k = min(max_columns, problem.c.n_columns)
         cdef double[::1] small = np.zeros(4 * k + k * k)
         cdef double[::1] rows = np.zeros((3 + problem.c.width) * n)
         cdef double[::1] chunk = np.zeros(gram_scratch(&problem.c, k))
         cdef double[::1] table = np.zeros(<Py_ssize_t> n * k)
         cdef int[::1] cols = np.zeros(problem.c.n_columns, dtype=np.intc)
-        if raw_shift.shape[0] != problem.c.n_columns:
-            raise ValueError("raw_shift must have one entry a column")
         self.problem = problem
         self.own = problem.c
         self.p = &self.own
@@ -119,7 +114,6 @@ cdef class ModeSearch:
         if problem.c.rule != AT_MODES and problem.c.rule != BEST_AT_MODES:
             self.observed = np.zeros(<Py_ssize_t> problem.c.n_columns * problem.c.n_columns)
             self.own.precision = &self.observed[0]
-        self.raw_shift = raw_shift
         self.capacity = k
         self.buffers = (small, rows, chunk, table, cols)
         self.cols = &cols[0]

@@ -10,13 +10,13 @@ from pyrjsel._dataclass import dataclass
 from pyrjsel._typing import BoolArray, ByteArray, FloatArray, IntArray
 from pyrjsel.model_space import pack
 from pyrjsel.selection.evidence._conjugate import ConjugateEvidence
+from pyrjsel.selection.evidence._importance import controlled, weighted_moments
 from pyrjsel.selection.evidence.importance import (
-    controlled,
+    CLOSE,
     log_control,
     log_student,
     normal_moments,
     radii,
-    weighted_moments,
 )
 from pyrjsel.selection.evidence.laplace import PROPOSAL_DF, Integral
 from pyrjsel.selection.priors._score import GaussianScore
@@ -181,10 +181,8 @@ class Proposals:
         shift = regression.shift[columns]
         normal = moments_at(self._centre(row)[columns], factor, shift)
         share = weight / weight.sum()
-        raw = own.copy()
-        raw[:, 0] -= own @ shift
         volume = 0.5 * d * np.log(2.0 * np.pi) - float(np.log(np.diag(factor)).sum())
-        moments = weighted_moments(raw, weight, log_c, normal)
+        moments = weighted_moments(own, weight, log_c, shift[:, None], CLOSE, normal)
         return Integral(
             top + log_mean + volume,
             variance,

@@ -44,7 +44,7 @@ class JointFinder:
         start, prior = regression, regression.prior
         if prior.mixture is not None:
             start = replace(regression, prior=prior.given(prior.typical_log_g))
-        self.given = ModeFinder(start.compiled, max_columns, regression.raw_shift)
+        self.given = ModeFinder(start.compiled, max_columns)
         self.weights = regression.row_weights
         self.status = NOT_CONVERGED
         self.log_marginal = -np.inf
@@ -99,22 +99,14 @@ class JointFinder:
 
     def integrate(
         self,
-        gamma: ByteArray | None,
         radius: FloatArray,
         direction: FloatArray,
         df: float,
-        *,
-        draws: bool = False,
         uniform: FloatArray | None = None,
-    ) -> Any:
-        """Correct the Laplace value by importance sampling; as :meth:`ModeFinder.integrate`."""
-        if gamma is not None:
-            self.mode(gamma)
-        if self.status != CONVERGED:
-            return np.nan, np.nan, None, None
+    ) -> tuple[float, FloatArray, FloatArray]:
+        """Draw from the proposal at the mode of the last model; as :meth:`ModeFinder.integrate`."""
         direction = direction / np.sqrt(np.sum(direction**2, axis=1, keepdims=True))
-        points, values = self._integrate(radius, direction, df, uniform)
-        return self._summary(points, values, draws)
+        return _weighed(*self._integrate(radius, direction, df, uniform))
 
     def _integrate(self, radius: FloatArray, direction: FloatArray, df: float, uniform: Any) -> Any:
         """Draw from the proposal at the mode; return draws and log weights."""
@@ -127,12 +119,9 @@ class JointFinder:
         rays: FloatArray,
         radius: FloatArray,
         log_density: FloatArray,
-        *,
-        draws: bool = False,
-    ) -> Any:
-        """Integrate the last model with another proposal; as :meth:`ModeFinder.reweigh`."""
-        points, values = self._weighted(center, rays, radius, log_density)
-        return self._summary(points, values, draws)
+    ) -> tuple[float, FloatArray, FloatArray]:
+        """Draw from another proposal for the last model; as :meth:`ModeFinder.reweigh`."""
+        return _weighed(*self._weighted(center, rays, radius, log_density))
 
     def _weighted(
         self, center: FloatArray, rays: FloatArray, radius: FloatArray, log_density: FloatArray
@@ -140,24 +129,6 @@ class JointFinder:
         """Return draws (2 P, d) around a centre and their log weights."""
         points, values = self._log_targets(center, rays, radius)
         return points, values - self.log_posterior - np.repeat(log_density, 2)
-
-    def _summary(self, points: FloatArray, values: FloatArray, draws: bool) -> Any:
-        """Return integral, its variance, moments and draws from draws and their log weights."""
-        top = float(values.max())
-        weights = np.exp(values - top)
-        total = float(weights.sum())
-        raw = points.copy()
-        raw[:, 0] -= points[:, : self.columns.size] @ self.regression.raw_shift[self.columns]
-        share = weights / total
-        moments = np.stack([share @ raw, share @ raw**2, share @ (raw > 0)])
-        pairs = weights.reshape(-1, 2).sum(axis=1)
-        square = float(np.sum((pairs[1::2] - pairs[::2]) ** 2))
-        return (
-            top + float(np.log(total / weights.size)),
-            square / total**2,
-            moments,
-            (points, weights) if draws else None,
-        )
 
     def _load(self, gamma: ByteArray) -> bool:
         """Start at the mode given the typical parameter; return whether the model has a prior."""
@@ -315,6 +286,12 @@ class JointFinder:
             images = rays[some, :d] @ self.x
             out[two] += self.family.joint_pairs(whole.y, self.weights, eta, images, radius[some], t[two])
         return points, np.asarray(out)
+
+
+def _weighed(points: FloatArray, values: FloatArray) -> tuple[float, FloatArray, FloatArray]:
+    """Return the largest of log weights, the draws, and their weights relative to the largest."""
+    top = float(values.max())
+    return top, points, np.exp(values - top)
 
 
 def half_log_det(factor: FloatArray) -> float:

@@ -6,7 +6,7 @@ chains, expanded at one point for all models.
 
 from dataclasses import replace
 from hashlib import blake2b
-from typing import Any, cast
+from typing import cast
 
 import numpy as np
 from scipy.linalg import solve_triangular
@@ -16,16 +16,16 @@ from pyrjsel._errors import DataError
 from pyrjsel._once import alone, kept_property
 from pyrjsel._typing import ByteArray, FloatArray
 from pyrjsel.model_space import pack
+from pyrjsel.selection.evidence._importance import controlled, weighted_moments
 from pyrjsel.selection.evidence._laplace import ModeFinder
 from pyrjsel.selection.evidence.importance import (
-    controlled,
+    CLOSE,
     log_control,
     log_student,
     normal_moments,
     quantiles,
     radii,
     strata,
-    weighted_moments,
 )
 from pyrjsel.selection.evidence.joint import JointFinder
 from pyrjsel.selection.evidence.joint_mixture import MixtureFinder
@@ -194,9 +194,7 @@ class _Stage:
         Laplace's approximation, if that is the centre and scale of the proposal.
         """
         log_mean, variance = controlled(weights, radius, log_c)
-        raw = points.copy()
-        raw[:, : shift.shape[1]] -= points @ shift
-        moments = weighted_moments(raw, weights, log_c, normal)
+        moments = weighted_moments(points, weights, log_c, shift, CLOSE, normal)
         return cls(unit, unit + log_mean, variance, moments, points, weights, radius, log_c)
 
     @property
@@ -374,7 +372,7 @@ class MarginalLikelihood:
             # With the methods that families with nuisance parameters need.
             kind = JointFinder if self.regression.prior.mixture is None else MixtureFinder
             return cast(ModeFinder, kind(self.regression, self.max_columns))
-        return ModeFinder(self.regression.compiled, self.max_columns, self.regression.raw_shift)
+        return ModeFinder(self.regression.compiled, self.max_columns)
 
     @property
     def nuisance(self) -> tuple[str, ...]:
@@ -516,9 +514,8 @@ class MarginalLikelihood:
         axes = np.ascontiguousarray(np.concatenate([axes, axes[: d % 2]]))
         radius, node = np.full((2, len(axes)), [[AWAY], [0.5]])
         uniform = None if self.regression.prior.mixture is None else node
-        found: Any = self.finder.integrate(None, radius, axes, PROPOSAL_DF, draws=True, uniform=uniform)
-        log_ratio, _, _, (_, weights) = found
-        above = log_ratio + np.log(weights.max() / weights.mean()) - log_control(radius[:1], d, PROPOSAL_DF)
+        unit, _, _ = self.finder.integrate(radius, axes, PROPOSAL_DF, uniform)
+        above = unit - log_control(radius[:1], d, PROPOSAL_DF)
         return bool(above > TAIL)
 
     def _at_mode(self, pairs: int, rng: np.random.Generator, *, halves: bool = False) -> "_Stage":
@@ -531,7 +528,7 @@ class MarginalLikelihood:
         direction, uniform = rng.standard_normal((pairs, d)), None
         if self.regression.prior.mixture is not None:
             uniform = np.concatenate([rng.permutation(strata(size, rng)) for size in sizes])
-        found = self.finder.integrate(None, radius, direction, PROPOSAL_DF, draws=True, uniform=uniform)
+        found = self.finder.integrate(radius, direction, PROPOSAL_DF, uniform)
         return self._stage(found, radius, PROPOSAL_DF, self._normal_moments())
 
     def _matched(self, stage: "_Stage", pairs: int, rng: np.random.Generator) -> "_Stage":
@@ -543,13 +540,18 @@ class MarginalLikelihood:
         direction = rng.standard_normal((pairs, d))
         direction /= np.sqrt(np.sum(direction**2, axis=1, keepdims=True))
         log_density = log_student(radius, d, MATCHED_DF) - log_det(factor) - log_det(finder.factor)
-        found = finder.reweigh(center, direction @ factor.T, radius, log_density, draws=True)
+        found = finder.reweigh(center, direction @ factor.T, radius, log_density)
         return self._stage(found, radius, MATCHED_DF, None)
 
-    def _stage(self, found: Any, radius: FloatArray, df: float, normal: FloatArray | None) -> "_Stage":
-        """Return the stage of an integral of the mode finder, a plain average."""
-        log_ratio, _, _, (points, weights) = found
-        unit = log_ratio - float(np.log(weights.mean()))
+    def _stage(
+        self,
+        found: tuple[float, FloatArray, FloatArray],
+        radius: FloatArray,
+        df: float,
+        normal: FloatArray | None,
+    ) -> "_Stage":
+        """Return the stage of draws of the mode finder."""
+        unit, points, weights = found
         log_c = log_control(radius, points.shape[1], df)
         return _Stage.of(unit, points, weights, radius, log_c, self._shift, normal)
 

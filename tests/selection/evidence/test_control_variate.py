@@ -4,13 +4,13 @@ import numpy as np
 import pytest
 from scipy import integrate, stats
 
+from pyrjsel.selection.evidence._importance import controlled, weighted_moments
 from pyrjsel.selection.evidence.importance import (
-    controlled,
+    CLOSE,
     log_control,
     log_student,
     normal_moments,
     radii,
-    weighted_moments,
 )
 from pyrjsel.selection.evidence.laplace import MarginalLikelihood
 from pyrjsel.selection.priors.coefficients import GPrior, Normal
@@ -39,10 +39,11 @@ def test_integrals_and_moments_of_normal_densities_are_exact(d):
     assert variance < 1e-24
     scale, mean = rng.uniform(0.5, 2.0, d), rng.normal(size=d)
     normal = normal_moments(mean, scale**2)
-    found = weighted_moments(mean + scale * points, weights, log_control(radius, d, DF), normal)
+    log_c, shift = log_control(radius, d, DF), np.zeros((d, 1))
+    found = weighted_moments(mean + scale * points, weights, log_c, shift, CLOSE, normal)
     np.testing.assert_allclose(found, normal, rtol=1e-10)
     # Without it there are 16 directions.
-    plain = weighted_moments(mean + scale * points, weights, log_control(radius, d, DF))
+    plain = weighted_moments(mean + scale * points, weights, log_c, shift, CLOSE)
     assert not np.allclose(plain, normal, rtol=1e-3)
 
 
@@ -51,10 +52,61 @@ def test_moments_far_from_normal_ones_are_plain_averages():
     radius, points, log_density = draws(2, 64, rng)
     weights = np.exp(2.0 * points[:, 0] - log_density)
     normal = normal_moments(np.zeros(2), np.ones(2))
-    found, plain = (
-        weighted_moments(points, weights, log_control(radius, 2, DF), some) for some in (normal, None)
-    )
+    log_c, shift = log_control(radius, 2, DF), np.zeros((2, 1))
+    found, plain = (weighted_moments(points, weights, log_c, shift, CLOSE, some) for some in (normal, None))
     np.testing.assert_array_equal(found, plain)
+
+
+def reference(points, weights, radius, log_c, shift, normal):
+    """Return log mean weight, relative variance and moments in plain numpy."""
+    pair, control = weights[::2] + weights[1::2], np.exp(log_c)
+    ratio = pair.sum() / control.sum()
+    step = np.diff(pair - ratio * control)[np.diff(radius) > 0]
+    variance = 0.5 * radius.size * np.mean(step**2) / pair.sum() ** 2
+    raw = points.copy()
+    raw[:, : shift.shape[1]] -= points @ shift
+    share, by_c = weights / weights.sum(), np.repeat(control / control.sum() / 2, 2)
+    powers = np.stack([raw, raw**2, raw > 0])
+    moments = share @ powers
+    if normal is not None and np.sum((share - by_c) ** 2) < CLOSE * np.sum(share**2):
+        moments[1:] += normal[1:] - by_c @ powers[1:]
+        moments[2] = np.clip(moments[2], 0.0, 1.0)
+    return np.log(0.5 * ratio), variance, moments
+
+
+@pytest.mark.parametrize("scale", [0.05, 3.0])  # weights near those of the normal density, and far
+@pytest.mark.parametrize(("d", "lead"), [(1, 1), (4, 1), (6, 2)])
+def test_averages_are_those_of_plain_numpy(d, lead, scale):
+    """Up to rounding of sums of 400 numbers in another order, and of exponentials to 2 ulp."""
+    rng = np.random.default_rng(d)
+    parts = [draws(d, 100, rng) for _ in range(2)]  # two sets of strata
+    radius, points, log_density = (np.concatenate(part) for part in zip(*parts, strict=True))
+    weights = np.exp(scale * np.tanh(points[:, 0]) - 0.5 * np.sum(points**2, axis=1) - log_density)
+    log_c, shift = log_control(radius, d, DF), rng.normal(size=(d, lead))
+    shift[:lead] = 0.0
+    want = reference(points, weights, radius, log_c, shift, (normal := rng.normal(size=(3, d))))
+    np.testing.assert_allclose(controlled(weights, radius, log_c), want[:2], rtol=1e-11, atol=1e-12)
+    for some, moments in (
+        (normal, want[2]),
+        (None, reference(points, weights, radius, log_c, shift, None)[2]),
+    ):
+        found = weighted_moments(points, weights, log_c, shift, CLOSE, some)
+        np.testing.assert_allclose(found, moments, rtol=1e-11, atol=1e-12)
+
+
+def test_averages_refuse_arrays_that_do_not_fit():
+    ones = np.ones
+    for arrays in ((ones(4), ones(3), ones(3)), (ones(4), ones(2), ones(3)), (ones(2), ones(1), ones(1))):
+        with pytest.raises(ValueError, match="two numbers a pair"):
+            controlled(*arrays)
+    for arrays in (
+        (ones((4, 2)), ones(3), ones(2), ones((2, 1))),
+        (ones((4, 2)), ones(4), ones(3), ones((2, 1))),
+        (ones((4, 2)), ones(4), ones(2), ones((3, 1))),
+        (ones((4, 2)), ones(4), ones(2), ones((2, 3))),
+    ):
+        with pytest.raises(ValueError, match="must fit the draws"):
+            weighted_moments(*arrays, CLOSE)
 
 
 @pytest.mark.parametrize("skew", [0.5, 1.0])

@@ -345,7 +345,7 @@ class TestLaplaceValues:
 
     def test_models_beyond_the_capacity_have_no_value(self, kit):
         case = kit.case(["a", "f3", "b"], coef_prior=Normal(1.0))
-        finder = ModeFinder(case.regression.compiled, 3, case.regression.raw_shift)
+        finder = ModeFinder(case.regression.compiled, 3)
         values, status = finder.laplace_values(np.array([[1, 0, 1], [1, 1, 0]], dtype=np.uint8))
         assert np.isfinite(values[0])
         assert values[1] == -np.inf
@@ -429,15 +429,16 @@ def test_arguments_that_do_not_fit_are_refused(kit):
         finder.mode(gamma[:1])
     with pytest.raises(ValueError, match="one column a term"):
         finder.laplace_values(np.ones((2, 3), dtype=np.uint8))
-    with pytest.raises(ValueError, match="raw_shift"):
-        ModeFinder(case.regression.compiled, 3, np.zeros(2))
+    with pytest.raises(ValueError, match="no model has been integrated"):
+        finder.integrate(np.ones(4), np.ones((4, 4)), 8.0)
+    finder.mode(gamma)
     for radius, direction in (
         (np.ones(3), np.ones((3, 4))),  # odd
         (np.ones(4), np.ones((4, 3))),
         (np.ones(2), np.ones((4, 4))),
     ):
         with pytest.raises(ValueError, match="one row a pair"):
-            finder.integrate(gamma, radius, direction, 8.0)
-    small = ModeFinder(case.regression.compiled, 2, case.regression.raw_shift)
+            finder.integrate(radius, direction, 8.0)
+    small = ModeFinder(case.regression.compiled, 2)
     with pytest.raises(ValueError, match="more columns"):
-        small.integrate(gamma, np.ones(2), np.ones((2, 4)), 8.0)
+        small.integrate_at(gamma, np.ones(4), np.eye(4), 0.0, np.ones(2), np.ones((2, 4)), 8.0)

@@ -193,10 +193,10 @@ class SurrogateJumps:
             radius[0] = np.sqrt(own @ own)
             if radius[0] > 0.0:  # at the mode itself any direction can be used
                 direction[0] = own
-        log_ratio, _, _, (points, weights) = self.marginal.finder.integrate_at(
+        unit, points, weights = self.marginal.finder.integrate_at(
             gamma, mode.at, mode.factor, mode.log_posterior, radius, direction, DF
         )
-        return mode.log_marginal + log_ratio, points, weights
+        return mode.log_marginal + unit + float(np.log(weights.mean())), points, weights
 
     def jump(
         self, rng: np.random.Generator, gamma: ByteArray, b: FloatArray
