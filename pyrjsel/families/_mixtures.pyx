@@ -15,17 +15,21 @@ from pyrjsel._core import special
 
 cdef extern from "mixtures.h" nogil:
     double mixture_near(Py_ssize_t n, const double* mean, const double* rate, const double* weight, double x,
-                        double centre, int degree, const double* coefficients, double* slope)
+                        double centre, int degree, const double* coefficients, const double* rise,
+                        double* slope)
+    double mixture_third(Py_ssize_t n, const double* mean, const double* weight, const double* square,
+                         double middle)
 
 cdef enum:
     PER = 256                   # points of the table for each standard deviation
     FAR = 16                    # standard deviations in the table on either side
     DEGREE = 16                 # of polynomials at the middle: beyond, the table is faster
+    RISE = 9                    # coefficients of that of the density, of half the degree
 # Newton steps, with bisection as a safeguard.
 cdef int MOST_STEPS = 60
 
-# Error of a polynomial at the middle, in units of the density there.
-cdef double EXACT = 1e-12
+# Error of a polynomial at the middle, in units of the density there: a tenth of that of quantiles.
+cdef double EXACT = 1e-10
 
 # Largest normal score of a quantile for which the table is exact to 1e-9 of the density.
 LARGEST_SCORE = 12.0
@@ -37,7 +41,7 @@ cdef struct mixture_t:
     const double* rate          # 1 / scale
     const double* weight
     const double* table
-    double middle, spread       # of the means: no mean is further from the middle than the spread
+    double middle, spread, sd   # of the means: no mean is further from the middle than the spread
     double typical, most, range  # of the rates: between their ends, the largest, half their range
 
 
@@ -55,43 +59,67 @@ cdef void fill_table():
     table = np.column_stack([special.ndtr(x), density, square, cube])
 
 
-cdef int degree_near(double centre, double radius) noexcept nogil:
+cdef int degree_near(double centre, double radius, double typical) noexcept nogil:
     """Return the degree of the polynomial at `centre` that is exact up to `radius`; DEGREE + 1 if none is.
 
-    By Cramer's inequality for Hermite polynomials, ``abs(He_k(x)) <= 1.09 sqrt(k!) exp(x**2 / 4)``.
+    By Cramer's inequality for Hermite polynomials, ``abs(He_k(x)) <= 1.09 sqrt(k!) exp(x**2 / 4)``. On average
+    over points with root mean square `typical`, powers are less.
     """
     cdef int k
-    cdef double bound = 1.09 * exp(0.25 * centre * centre) * radius
+    cdef double bound = 1.09 * exp(0.25 * centre * centre) * typical
     for k in range(1, DEGREE + 1):
-        bound *= radius / sqrt(k)
+        # One factor is `typical`; for k = 1 the other, too.
+        bound *= (typical if k == 1 else radius) / sqrt(k)
         if bound <= EXACT * (k + 1):
             return k
     return DEGREE + 1
 
 
-cdef void expand(double centre, int degree, double* coefficients) noexcept nogil:
-    """Write the coefficients of Taylor's polynomial of the normal distribution function at `centre`."""
+cdef double error_near(double centre, double radius, double typical, int degree) noexcept nogil:
+    """Return the relative error of the density by a polynomial of this degree, as in :func:`degree_near`."""
+    cdef int k
+    cdef double bound = 1.09 * exp(0.25 * centre * centre)
+    for k in range(1, degree + 2):
+        bound *= (typical if k <= 2 else radius) / sqrt(k)
+    return bound
+
+
+cdef void expand(double centre, int degree, double* coefficients, double* rise) noexcept nogil:
+    """Write the coefficients of Taylor's polynomials of the normal distribution function at `centre`.
+
+    And those of its derivative, up to half the degree.
+    """
     cdef double before = 0.0, hermite = 1.0, scale = exp(-0.5 * centre * centre) / sqrt(2.0 * M_PI)
     cdef int k
+    for k in range(DEGREE + 1):
+        coefficients[k] = 0.0
+    for k in range(RISE):
+        rise[k] = 0.0
     coefficients[0] = 0.5 * erfc(-centre * sqrt(0.5))
     for k in range(1, degree + 1):
         scale /= k
         coefficients[k] = scale * hermite
         scale = -scale
         before, hermite = hermite, centre * hermite - (k - 1) * before
+        if k - 1 <= degree // 2:
+            rise[k - 1] = k * coefficients[k]
 
 
-cdef double distribution(const mixture_t* mix, double x, double* slope) noexcept nogil:
-    """Return the distribution function at x, and its derivative in `slope`."""
+cdef double distribution(const mixture_t* mix, double x, double* slope, double* error) noexcept nogil:
+    """Return the distribution function at x, its derivative in `slope`, and the relative error of that."""
     cdef double value = 0.0, at, away
-    cdef double centre = (x - mix.middle) * mix.typical
-    cdef int degree = degree_near(centre, fabs(x - mix.middle) * mix.range + mix.spread * mix.most)
+    cdef double centre = (x - mix.middle) * mix.typical, off = fabs(x - mix.middle) * mix.range
+    cdef double radius = off + mix.spread * mix.most, typical = off + mix.sd * mix.most
+    cdef int degree = degree_near(centre, radius, typical)
     cdef double coefficients[DEGREE + 1]
+    cdef double rise[RISE]
     cdef Py_ssize_t i, cell
     cdef const double* c
+    error[0] = 0.0
     if degree <= DEGREE:
-        expand(centre, degree, coefficients)
-        return mixture_near(mix.size, mix.mean, mix.rate, mix.weight, x, centre, degree, coefficients, slope)
+        expand(centre, degree, coefficients, rise)
+        error[0] = 2.0 * error_near(centre, radius, typical, degree // 2)
+        return mixture_near(mix.size, mix.mean, mix.rate, mix.weight, x, centre, degree, coefficients, rise, slope)
     slope[0] = 0.0
     for i in range(mix.size):
         at = (x - mix.mean[i]) * mix.rate[i] * PER + FAR * PER
@@ -109,25 +137,32 @@ cdef double root(const mixture_t* mix, double p, double x, double low, double hi
                  double tolerance) noexcept nogil:
     """Return the p-quantile, which is in ``[low, high]``, from x.
 
-    Newton's method in a bracket that narrows at every step. `bend` bounds the second derivative of the
-    distribution function over the first, and so the error of a step.
+    Newton's method in a bracket that narrows at every step, with the second derivative of the normal density at
+    the middle. `bend` bounds that of the distribution function over the first, and so the error of a step.
     """
-    cdef double value, slope, new, moved
+    cdef double value, slope, step, new, moved, error, tilt, bent
     cdef int _
     cdef bint quick
     for _ in range(MOST_STEPS):
-        value = distribution(mix, x, &slope) - p
+        value = distribution(mix, x, &slope, &error) - p
         if value < 0:
             low = x
         else:
             high = x
-        new = x - value / slope if slope > 0 else low
+        step = -value / slope if slope > 0 else low - x
+        # Of a component minus the derivative of the log density is rate**2 * (x - mean).
+        tilt = (x - mix.middle) * mix.typical * mix.typical
+        bent = 2.0 * fabs(x - mix.middle) * mix.range * mix.most + mix.spread * mix.most * mix.most
+        if bent >= bend or bend * fabs(step) > 0.1:
+            tilt, bent = 0.0, bend
+        new = x + step + 0.5 * tilt * step * step
         quick = low < new < high
         if not quick:
             new = 0.5 * (low + high)
         moved = fabs(new - x)
         x = new
-        if moved <= tolerance or (quick and bend * moved * moved <= tolerance):
+        error = moved * (error + moved * (bent + moved * (bend + mix.most) * (bend + mix.most)))
+        if moved <= tolerance or (quick and error <= tolerance):
             break
     return x
 
@@ -157,9 +192,10 @@ def normal_quantiles(const double[:, ::1] means not None, const double[:, ::1] s
     fill_table()
     out = np.empty((n, p.shape[0]))
     cdef double[:, ::1] found = out
-    cdef double[::1] rate = np.empty(m)
+    cdef double[::1] rate = np.empty(m), squares = np.empty(m)
     cdef double row[4]
-    cdef double least = 0.0, most = 0.0, square = 0.0, low, high, far, start
+    cdef double least = 0.0, most = 0.0, square = 0.0, low, high, far, start, fourth = 0.0, sixth = 0.0
+    cdef double heaviest = 0.0, variance, skew, tail, bulk, z2
     cdef const double* sd
     cdef mixture_t mix
     mix.size, mix.rate, mix.weight, mix.table = m, &rate[0], &weights[0], &table[0, 0]
@@ -167,21 +203,36 @@ def normal_quantiles(const double[:, ::1] means not None, const double[:, ::1] s
         for i in range(n):
             if i == 0 or not same:
                 sd = &scale[i, 0]
-                least, most, square = sd[0], sd[0], 0.0
+                least, most, square, fourth, sixth, heaviest = sd[0], sd[0], 0.0, 0.0, 0.0, 0.0
                 for j in range(m):
                     rate[j] = 1.0 / sd[j]
-                    square += weights[j] * sd[j] * sd[j]
+                    variance = sd[j] * sd[j]
+                    squares[j] = weights[j] * variance
+                    square += squares[j]
+                    fourth += weights[j] * variance * variance
+                    sixth += weights[j] * variance * variance * variance
+                    heaviest = fmax(heaviest, weights[j])
                     least, most = fmin(least, sd[j]), fmax(most, sd[j])
                 mix.most, mix.range = 1.0 / least, 0.5 * (1.0 / least - 1.0 / most)
                 mix.typical = mix.most - mix.range
             mix.mean = &means[i, 0]
             moments(m, mix.mean, row)
             mix.middle, mix.spread = row[0], fmax(row[3] - row[0], row[0] - row[2])
+            mix.sd = fmin(sqrt(heaviest * row[1]), mix.spread)
+            variance = row[1] / m + square
+            skew = mixture_third(m, mix.mean, mix.weight, &squares[0], row[0]) / (variance * sqrt(variance))
+            # Excess cumulants of the scales, relative to powers of the variance, for Cornish and Fisher's expansion.
+            tail = 3.0 * (fourth - square * square) / (variance * variance)
+            bulk = 15.0 * (sixth - 3.0 * square * fourth + 2.0 * square**3) / variance**3
             for j in range(p.shape[0]):
                 low = row[2] + fmin(z[j] * least, z[j] * most)
                 high = row[3] + fmax(z[j] * least, z[j] * most)
                 # No component is further from a point of the bracket, in its own standard deviations.
                 far = fmax(high - row[2], row[3] - low) * mix.most
-                start = fmin(fmax(row[0] + z[j] * sqrt(row[1] / m + square), low), high)
+                z2 = z[j] * z[j]
+                start = 1.0 + tail / 24.0 * (z2 - 3.0) + bulk / 720.0 * ((z2 - 10.0) * z2 + 15.0)
+                start -= tail * tail / 384.0 * ((3.0 * z2 - 24.0) * z2 + 29.0)
+                start = z[j] * start + skew / 6.0 * (z2 - 1.0)
+                start = fmin(fmax(row[0] + start * sqrt(variance), low), high)
                 found[i, j] = root(&mix, p[j], start, low, high, far * mix.most, tolerance)
     return out
