@@ -1,8 +1,8 @@
 """Means, standard deviations, quantiles and ranges of rows, such as posterior draws by observation."""
 
-from libc.math cimport INFINITY, NAN, isfinite, sqrt
+from libc.math cimport INFINITY, NAN, isfinite, nextafter, sqrt
 
-from pyrjsel._core._vecmath cimport DEGREE, extremes, moments, polynomial_sum
+from pyrjsel._core._vecmath cimport DEGREE, beyond, extremes, moments, polynomial_sum
 
 import numpy as np
 import scipy
@@ -13,38 +13,33 @@ cdef double MORE = 1.25
 cdef double SPARE = 4.0
 
 
+cdef Py_ssize_t below_to_front(double* x, Py_ssize_t low, Py_ssize_t high, double bound) noexcept nogil:
+    """Move numbers below `bound` among ``x[low:high]`` to the front, without branches; return their end."""
+    cdef Py_ssize_t i
+    cdef double value
+    for i in range(low, high):
+        value = x[i]
+        x[i], x[low] = x[low], value
+        low += value < bound
+    return low
+
+
 cdef double ordered(double* x, Py_ssize_t n, Py_ssize_t k) noexcept nogil:
     """Return the k-th smallest of n numbers, which are rearranged: no smaller one is behind it."""
-    cdef Py_ssize_t low = 0, high = n - 1, i, j
-    cdef double pivot, other
-    while low < high:
-        pivot, i, j = x[(low + high) // 2], low, high
-        while i <= j:
-            while x[i] < pivot:
-                i += 1
-            while pivot < x[j]:
-                j -= 1
-            if i <= j:
-                other = x[i]
-                x[i], x[j] = x[j], other
-                i += 1
-                j -= 1
-        if k <= j:
-            high = j
-        elif k >= i:
-            low = i
-        else:
-            break
+    cdef Py_ssize_t low = 0, high = n, middle
+    cdef double pivot
+    while low < high - 1:
+        pivot = x[(low + high) // 2]
+        middle = below_to_front(x, low, high, pivot)
+        if k < middle:
+            high = middle
+            continue
+        # Those that are equal to the pivot, at least one, come next.
+        middle = below_to_front(x, middle, high, nextafter(pivot, INFINITY))
+        if k < middle:
+            return pivot
+        low = middle
     return x[k]
-
-
-cdef Py_ssize_t beyond(Py_ssize_t n, const double* x, double sign, double bound, double* kept) noexcept nogil:
-    """Write the values of ``sign * x`` below `bound` to `kept` and return their number."""
-    cdef Py_ssize_t i, count = 0
-    for i in range(n):
-        kept[count] = sign * x[i]
-        count += kept[count] < bound
-    return count
 
 
 def summaries(const double[:, ::1] values not None, probabilities):
@@ -91,12 +86,13 @@ def summaries(const double[:, ::1] values not None, probabilities):
             if not isfinite(found[1]):
                 continue
             for j in range(k):
-                count = beyond(m, &values[i, 0], sign[j], sign[j] * found[0] + score[j] * sds[i], &kept[0])
+                count = beyond(m, &values[i, 0], sign[j], sign[j] * means[i] + score[j] * sds[i], &kept[0])
                 if count < rank[j] + 2:
                     count = beyond(m, &values[i, 0], sign[j], INFINITY, &kept[0])
                 first = second = ordered(&kept[0], count, rank[j])
                 if rank[j] + 1 < count:
-                    second = ordered(&kept[rank[j] + 1], count - rank[j] - 1, 0)
+                    extremes(count - rank[j] - 1, &kept[rank[j] + 1], found)
+                    second = found[0]
                 low, high = (first, second) if sign[j] > 0 else (-second, -first)
                 out[i, j] = low + position[j] * (high - low)
     for row in np.flatnonzero(~np.isfinite(sd) & (m > 1)):

@@ -4,6 +4,7 @@ cdef void exp_minus(Py_ssize_t n, const double* x, double* out) noexcept nogil
 cdef void exponentials(Py_ssize_t n, const double* x, double* out) noexcept nogil
 cdef void moments(Py_ssize_t n, const double* x, double* out) noexcept nogil
 cdef void extremes(Py_ssize_t n, const double* x, double* out) noexcept nogil
+cdef Py_ssize_t beyond(Py_ssize_t n, const double* x, double sign, double bound, double* kept) noexcept nogil
 cdef double polynomial_sum(Py_ssize_t n, const double* x, double middle, double rate, int degree,
                            const double* coefficients) noexcept nogil
 cdef void flip_rates(Py_ssize_t n, const double* change, double power, double* rate) noexcept nogil

@@ -12,6 +12,7 @@ cdef extern from "vecmath.h" nogil:
     void vm_logistic(Py_ssize_t n, const double* x, double* out)
     void vm_moments(Py_ssize_t n, const double* x, double* out)
     void vm_extremes(Py_ssize_t n, const double* x, double* out)
+    Py_ssize_t vm_beyond(Py_ssize_t n, const double* x, double sign, double bound, double* kept)
     double vm_polynomial_sum(Py_ssize_t n, const double* x, double middle, double rate, int degree,
                              const double* coefficients)
     void vm_rates(Py_ssize_t n, const double* change, double power, double* rate)
@@ -66,6 +67,11 @@ cdef void moments(Py_ssize_t n, const double* x, double* out) noexcept nogil:
 cdef void extremes(Py_ssize_t n, const double* x, double* out) noexcept nogil:
     """out[:2] = minimum and maximum of x, n > 0."""
     vm_extremes(n, x, out)
+
+
+cdef Py_ssize_t beyond(Py_ssize_t n, const double* x, double sign, double bound, double* kept) noexcept nogil:
+    """Write the values of ``sign * x`` below `bound` to `kept`, with room for n + 1; return their number."""
+    return vm_beyond(n, x, sign, bound, kept)
 
 
 cdef double polynomial_sum(Py_ssize_t n, const double* x, double middle, double rate, int degree,

@@ -128,6 +128,40 @@ CLONES void vm_extremes(ptrdiff_t n, const double *restrict x, double *restrict 
     }
 }
 
+/* In blocks of STRIDES * LANES numbers: the least of each LANES-th, and only where that is below the bound those
+ * numbers one by one, without branches. */
+#define STRIDES 8
+
+CLONES ptrdiff_t vm_beyond(ptrdiff_t n, const double *restrict x, double sign, double bound, double *restrict kept)
+{
+    ptrdiff_t i, count = 0;
+    for (i = 0; i + STRIDES * LANES <= n; i += STRIDES * LANES) {
+        double least[LANES];
+        int place[LANES + 1], places = 0;
+        for (int j = 0; j < LANES; j++)
+            least[j] = sign * x[i + j];
+        for (int k = 1; k < STRIDES; k++)
+            for (int j = 0; j < LANES; j++) {
+                const double value = sign * x[i + k * LANES + j];
+                least[j] = value < least[j] ? value : least[j];
+            }
+        for (int j = 0; j < LANES; j++) {
+            place[places] = j;
+            places += least[j] < bound;
+        }
+        for (int m = 0; m < places; m++)
+            for (int k = 0; k < STRIDES; k++) {
+                kept[count] = sign * x[i + k * LANES + place[m]];
+                count += kept[count] < bound;
+            }
+    }
+    for (; i < n; i++) {
+        kept[count] = sign * x[i];
+        count += kept[count] < bound;
+    }
+    return count;
+}
+
 /* Inlined with a constant degree, so that loops over x are vectorised with the whole polynomial inside. */
 static inline __attribute__((always_inline)) double
 polynomial_sum(ptrdiff_t n, const double *restrict x, double middle, double rate, int degree, const double *restrict c)

@@ -19,6 +19,10 @@ void vm_moments(ptrdiff_t n, const double *x, double *out);
 /* out = minimum and maximum of x, n > 0. */
 void vm_extremes(ptrdiff_t n, const double *x, double *out);
 
+/* Writes the values of sign * x below `bound` to kept, in some order, and returns their number; kept has room for
+   n + 1. Made for few of them. */
+ptrdiff_t vm_beyond(ptrdiff_t n, const double *x, double sign, double bound, double *kept);
+
 /* Sum of P((x[i] - middle) * rate) with the polynomial P of `degree` <= VM_DEGREE, which has VM_DEGREE + 1
    coefficients; those behind `degree` are 0. */
 #define VM_DEGREE 16

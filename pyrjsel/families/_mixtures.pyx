@@ -62,13 +62,13 @@ cdef void fill_table():
 cdef int degree_near(double centre, double radius, double typical) noexcept nogil:
     """Return the degree of the polynomial at `centre` that is exact up to `radius`; DEGREE + 1 if none is.
 
-    By Cramer's inequality for Hermite polynomials, ``abs(He_k(x)) <= 1.09 sqrt(k!) exp(x**2 / 4)``. On average
-    over points with root mean square `typical`, powers are less.
+    By Cramer's inequality for Hermite polynomials, ``abs(He_k(x)) <= 1.09 sqrt(k!) exp(x**2 / 4)``. Powers are
+    averages over points with root mean square `typical`.
     """
     cdef int k
     cdef double bound = 1.09 * exp(0.25 * centre * centre) * typical
     for k in range(1, DEGREE + 1):
-        # One factor is `typical`; for k = 1 the other, too.
+        # Two factors are `typical`, the first of them above.
         bound *= (typical if k == 1 else radius) / sqrt(k)
         if bound <= EXACT * (k + 1):
             return k
@@ -119,7 +119,8 @@ cdef double distribution(const mixture_t* mix, double x, double* slope, double* 
     if degree <= DEGREE:
         expand(centre, degree, coefficients, rise)
         error[0] = 2.0 * error_near(centre, radius, typical, degree // 2)
-        return mixture_near(mix.size, mix.mean, mix.rate, mix.weight, x, centre, degree, coefficients, rise, slope)
+        return mixture_near(mix.size, mix.mean, mix.rate, mix.weight, x, centre, degree, coefficients, rise,
+                            slope)
     slope[0] = 0.0
     for i in range(mix.size):
         at = (x - mix.mean[i]) * mix.rate[i] * PER + FAR * PER
@@ -137,8 +138,8 @@ cdef double root(const mixture_t* mix, double p, double x, double low, double hi
                  double tolerance) noexcept nogil:
     """Return the p-quantile, which is in ``[low, high]``, from x.
 
-    Newton's method in a bracket that narrows at every step, with the second derivative of the normal density at
-    the middle. `bend` bounds that of the distribution function over the first, and so the error of a step.
+    Newton's method in a bracket that narrows at every step, with the second derivative of a normal density
+    at the middle. `bend` bounds that of the distribution function over the first, and so the error of a step.
     """
     cdef double value, slope, step, new, moved, error, tilt, bent
     cdef int _
@@ -221,7 +222,8 @@ def normal_quantiles(const double[:, ::1] means not None, const double[:, ::1] s
             mix.sd = fmin(sqrt(heaviest * row[1]), mix.spread)
             variance = row[1] / m + square
             skew = mixture_third(m, mix.mean, mix.weight, &squares[0], row[0]) / (variance * sqrt(variance))
-            # Excess cumulants of the scales, relative to powers of the variance, for Cornish and Fisher's expansion.
+            # Cumulants in units of the standard deviation, for Cornish and Fisher's expansion: those of
+            # fourth and sixth order from the scales alone.
             tail = 3.0 * (fourth - square * square) / (variance * variance)
             bulk = 15.0 * (sixth - 3.0 * square * fourth + 2.0 * square**3) / variance**3
             for j in range(p.shape[0]):
