@@ -62,8 +62,8 @@ cdef void fill_table():
 cdef int degree_near(double centre, double radius, double typical) noexcept nogil:
     """Return the degree of the polynomial at `centre` that is exact up to `radius`; DEGREE + 1 if none is.
 
-    By Cramer's inequality for Hermite polynomials, ``abs(He_k(x)) <= 1.09 sqrt(k!) exp(x**2 / 4)``. Powers are
-    averages over points with root mean square `typical`.
+    By Cramer's inequality for Hermite polynomials, ``abs(He_k(x)) <= 1.09 sqrt(k!) exp(x**2 / 4)``. Powers
+    are averages over points with root mean square `typical`.
     """
     cdef int k
     cdef double bound = 1.09 * exp(0.25 * centre * centre) * typical
