@@ -170,7 +170,7 @@ class Proposals:
     def _integral(self, row: int, points: FloatArray, values: FloatArray) -> Integral:
         modes, regression = self.modes, self.regression
         columns, factor = np.flatnonzero(modes.inside[row]), modes.factor(row)
-        own, d = points[:, columns], columns.size
+        own, d = np.ascontiguousarray(points[:, columns]), columns.size
         prior = np.array([regression.log_prior(point, columns) for point in own])
         density = np.repeat(log_student(self.radius[row], d, PROPOSAL_DF), 2)
         log_weight = values + prior - density
