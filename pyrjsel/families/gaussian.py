@@ -128,8 +128,9 @@ class Gaussian(IdentityLink):
 
 
 def _scale(weights: FloatArray, nuisance: Values, draws: int) -> FloatArray:
-    """Return error standard deviations, (rows, draws)."""
-    return np.asarray(np.sqrt(nuisance.get("variance", np.ones(draws)) / weights[:, None]))
+    """Return error standard deviations, (rows, draws), or (1, draws) if those of all rows are equal."""
+    kinds = weights[:1] if np.all(weights == weights[:1]) else weights
+    return np.asarray(np.sqrt(nuisance.get("variance", np.ones(draws)) / kinds[:, None]))
 
 
 def mixture_quantile(

@@ -233,16 +233,25 @@ class Prediction:
         """Yield blocks of `draws` simulated responses of some complete rows, and their expectations.
 
         Coefficient vectors are used equally often, up to one. `weights` are those of `rows` and positive. A
-        block has the positions of its draws, and expectations and responses, both (rows, positions).
+        block has the positions of its draws, and expectations and responses, both (rows, positions), those of
+        a draw side by side.
         """
         chosen = resample(np.ones(len(self.coefficients)), draws, rng)
         step = max(1, BLOCK // max(rows.size, 1))
         for begin in range(0, draws, step):
             part = chosen[begin : begin + step]
-            mean = self._means(self._eta(rows, part))
             nuisance = {name: value[part] for name, value in self.nuisance.items()}
-            response = self.family.simulate(mean, weights, nuisance, rng)
-            yield slice(begin, begin + part.size), mean, response
+            wholes: list[FloatArray] = []
+            each = max(1, CACHED // part.size)
+            for first in range(0, max(rows.size, 1), each):
+                some = slice(first, first + each)
+                mean = self._means(self._eta(rows[some], part))
+                both = mean, self.family.simulate(mean, weights[some], nuisance, rng)
+                if not wholes:
+                    wholes = [np.empty((part.size, rows.size, *one.shape[2:]), one.dtype) for one in both]
+                for whole, one in zip(wholes, both, strict=True):
+                    whole[:, some] = one.swapaxes(0, 1)
+            yield slice(begin, begin + part.size), wholes[0].swapaxes(0, 1), wholes[1].swapaxes(0, 1)
 
     @one_blas_thread
     def log_density(self, y: FloatArray, weights: FloatArray) -> FloatArray:

@@ -140,6 +140,15 @@ def test_blocks_do_not_lose_draws(enumerated, monkeypatch):
     assert found.nunique().min() == 2
 
 
+@pytest.mark.parametrize("name", ["enumerated", "trials"])
+def test_parts_of_blocks_have_the_same_draws(name, request, monkeypatch):
+    results = request.getfixturevalue(name)
+    whole, checks = results.posterior_predictive(draws=50), results.check(draws=50)
+    monkeypatch.setattr("pyrjsel.selection.results.prediction.CACHED", 50 * 11)  # 11 rows in each
+    pd.testing.assert_frame_equal(whole, results.posterior_predictive(draws=50))
+    pd.testing.assert_frame_equal(checks, results.check(draws=50))
+
+
 def test_rows_without_inputs_or_weight_are_missing(trials):
     new = trial_frame().iloc[:6].set_axis(list("abcdef"))
     new.loc["b", "x"] = np.nan

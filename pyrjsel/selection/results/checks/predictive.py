@@ -141,8 +141,7 @@ def compare(
     weights, seen = weights[rows], _fixed(y[rows])
     values = {name: np.empty((2, draws)) for name in statistics}
     for part, means, responses in prediction.simulate(rows, weights, draws, rng):
-        by_draw = np.moveaxis(means, 1, 0).copy()
-        columns = list(zip(_fixed(by_draw), _fixed(responses.T.copy()), strict=True))
+        columns = list(zip(_fixed(means.swapaxes(0, 1)), _fixed(responses.swapaxes(0, 1)), strict=True))
         for name, statistic in statistics.items():
             observed, replicated = values[name][:, part]
             for k, (mean, response) in enumerate(columns):
