@@ -39,18 +39,27 @@ def test_bench_predictions(table, name):
         table.add(f"predictions of 100,000 rows, {name}", what, seconds(call)[0], "s", target=aim)
 
 
-@pytest.mark.parametrize("name", ["logit", "poisson"])
+@pytest.mark.parametrize("name", ["linear", "logit", "poisson"])
 def test_bench_predictions_of_a_small_fit(table, name):
     """Of 100,000 rows by a fit of 2,500, whose draws of coefficients the first call needs."""
     rng = np.random.default_rng(1)
     x = rng.normal(size=(ROWS, 12))
     data = pd.DataFrame(x, columns=[f"x{j}" for j in range(12)])
     eta = x[:, :5] @ [0.5, 0.4, 0.3, 0.2, 0.1]
-    data["y"] = 1.0 * (rng.logistic(size=ROWS) < eta) if name == "logit" else rng.poisson(np.exp(eta))
+    responses = {
+        "linear": eta + rng.normal(size=ROWS),
+        "logit": 1.0 * (rng.logistic(size=ROWS) < eta),
+        "poisson": rng.poisson(np.exp(eta)),
+    }
+    data["y"] = responses[name]
     results = getattr(rj, name)("y ~ .", data[:2500]).fit(rng=1, progress=False)
     group = f"predictions of 100,000 rows by 2,500, {name}"
     table.add(group, "first predict", seconds(lambda: results.predict(data))[0], "s", target=1.0)
     prediction = results.get_prediction(data)
+    if name != "poisson":
+        table.add(group, "summary_frame", seconds(prediction.summary_frame)[0], "s", target=1.5)
+    if name == "linear":
+        return  # means need no draws
     again, found = seconds(prediction.mean)
 
     def direct():
