@@ -17,7 +17,6 @@ FLOORS = {
     0: [
         "_called",
         "_compiled",
-        "_dataclass",
         "_docstrings",
         "_errors",
         "_lazy",

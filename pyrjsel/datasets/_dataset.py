@@ -1,8 +1,8 @@
 """A data set: a table, its description, source and licence."""
 
-import pandas as pd
+from dataclasses import dataclass
 
-from pyrjsel._dataclass import dataclass
+import pandas as pd
 
 
 @dataclass(frozen=True, eq=False, repr=False)

@@ -6,10 +6,9 @@ thousands of terms needs no deep recursion, and the number of terms is limited d
 
 import ast
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import field
+from dataclasses import dataclass, field
 
 from pyrjsel._called import called
-from pyrjsel._dataclass import dataclass
 from pyrjsel._errors import FormulaError
 from pyrjsel._validate import bad_value, show
 from pyrjsel.design.formula import Node, parse, read_node

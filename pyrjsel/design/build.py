@@ -1,14 +1,13 @@
 """Construction of a design: columns, missing values, levels and transforms."""
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Protocol
 
 import numpy as np
 import pandas as pd
 
 from pyrjsel._called import called
-from pyrjsel._dataclass import dataclass
 from pyrjsel._errors import DataError, FormulaError, MissingDataWarning, ParameterError
 from pyrjsel._typing import BoolArray, FloatArray, IntArray
 from pyrjsel._validate import check_choice

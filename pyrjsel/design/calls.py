@@ -4,9 +4,9 @@ import ast
 import io
 import tokenize
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 
 from pyrjsel._called import called
-from pyrjsel._dataclass import dataclass
 from pyrjsel._errors import FormulaError
 from pyrjsel._validate import bad_value, show
 from pyrjsel.design.formula import Node, parse, read_node

@@ -1,12 +1,12 @@
 """Categorical variables: labels, ordered levels, and codes."""
 
 from collections.abc import Iterable
+from dataclasses import dataclass
 
 import numpy as np
 import pandas as pd
 
 from pyrjsel._called import called
-from pyrjsel._dataclass import dataclass
 from pyrjsel._errors import DataError
 from pyrjsel._typing import IntArray
 from pyrjsel._validate import check_unicode, show

@@ -1,11 +1,11 @@
 """The design of a formula, frozen, so that new rows get the same columns as the fit."""
 
 from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any, TypeVar
 
 import pandas as pd
 
-from pyrjsel._dataclass import dataclass
 from pyrjsel._typing import FloatArray, IntArray
 from pyrjsel._validate import counted, unknown_name
 from pyrjsel.design.algebra import parse_terms

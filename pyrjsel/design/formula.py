@@ -6,6 +6,7 @@ patsy gets names, numbers of columns, levels and contrasts, but no data except t
 import re
 import tokenize
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any
 
@@ -14,7 +15,6 @@ import patsy
 from patsy.parse_formula import parse_formula
 
 from pyrjsel._called import called
-from pyrjsel._dataclass import dataclass
 from pyrjsel._errors import FormulaError
 from pyrjsel._typing import FloatArray
 from pyrjsel._validate import show

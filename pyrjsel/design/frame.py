@@ -8,6 +8,7 @@ Objects of :class:`decimal.Decimal` become float64.
 import os
 import re
 from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
 from typing import Any, Literal
 
 import numpy as np
@@ -15,7 +16,6 @@ import pandas as pd
 from pandas.api import types
 
 from pyrjsel._called import called
-from pyrjsel._dataclass import dataclass
 from pyrjsel._errors import DataError, NotAvailableError, ParameterError, UnknownNameError
 from pyrjsel._typing import BoolArray, FloatArray, IntArray
 from pyrjsel._validate import check_unicode, missing_column, show, unmasked

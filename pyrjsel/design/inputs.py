@@ -1,14 +1,13 @@
 """Designs of numeric inputs and a label, both of which may be missing."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
 from pyrjsel._called import called
-from pyrjsel._dataclass import dataclass
 from pyrjsel._errors import DataError, FormulaError
 from pyrjsel._typing import BoolArray, FloatArray, IntArray
 from pyrjsel._validate import bad_value, check_choice, counted

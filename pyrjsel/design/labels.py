@@ -1,13 +1,13 @@
 """Designs of labels: features and response as positions among their levels."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
 from pyrjsel._called import called
-from pyrjsel._dataclass import dataclass
 from pyrjsel._errors import DataError
 from pyrjsel._typing import IntArray
 from pyrjsel._validate import bad_value, check_choice, counted

@@ -1,13 +1,13 @@
 """New data: columns of the design for new rows."""
 
 from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
 from pyrjsel._called import called
-from pyrjsel._dataclass import dataclass
 from pyrjsel._errors import DataError, PyrjselWarning
 from pyrjsel._typing import FloatArray, IntArray
 from pyrjsel._warnings import warn

@@ -10,13 +10,12 @@ import ast
 import keyword
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from types import MappingProxyType
 
 import numpy as np
 
 from pyrjsel._called import called
-from pyrjsel._dataclass import dataclass
 from pyrjsel._errors import FormulaError, ParameterError
 from pyrjsel._validate import bad_value, check_unicode, show
 

@@ -5,14 +5,13 @@ Missing training data can be recomputed from the original data by the saved desi
 
 import warnings
 from collections.abc import Callable, Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any, NoReturn, TypeVar
 
 import numpy as np
 import pandas as pd
 
 from pyrjsel._called import called
-from pyrjsel._dataclass import dataclass
 from pyrjsel._errors import DataError, NotAvailableError, RankWarning
 from pyrjsel._typing import IntArray
 from pyrjsel._validate import listed, show, unmasked

@@ -6,13 +6,12 @@ transforms of each factor. It can be made where the chunk is stored.
 
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 import numpy as np
 import pandas as pd
 
 from pyrjsel._called import called, named
-from pyrjsel._dataclass import dataclass
 from pyrjsel._errors import DataError, UnknownNameError
 from pyrjsel._validate import bad_value, missing_column, unknown_name
 from pyrjsel.design.algebra import parse_terms

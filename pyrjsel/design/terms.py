@@ -5,13 +5,13 @@ are the other monomials that divide it.
 """
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from heapq import heapify, heappop, heappush
 from itertools import product
 from math import prod
 
 import numpy as np
 
-from pyrjsel._dataclass import dataclass
 from pyrjsel.design.safety import Expression, power_of
 
 # Largest number of divisors of a monomial that are looked up one by one.

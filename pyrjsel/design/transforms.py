@@ -5,12 +5,12 @@ parts: each part has a summary, summaries are merged, and the state is computed 
 """
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from pyrjsel._called import called
-from pyrjsel._dataclass import dataclass
 from pyrjsel._errors import DataError
 from pyrjsel._typing import FloatArray
 from pyrjsel.design.formula import SPLINE_STATE, apply_spline, learn_spline

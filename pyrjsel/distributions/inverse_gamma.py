@@ -1,12 +1,12 @@
 """The inverse gamma distribution."""
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 import numpy as np
 
 from pyrjsel._called import called
 from pyrjsel._core import special
-from pyrjsel._dataclass import dataclass
 from pyrjsel._errors import ParameterError
 from pyrjsel._typing import FloatArray
 from pyrjsel._validate import bad_value, check_real

@@ -1,8 +1,9 @@
 """The log-normal distribution."""
 
+from dataclasses import dataclass
+
 import numpy as np
 
-from pyrjsel._dataclass import dataclass
 from pyrjsel._validate import check_real
 
 

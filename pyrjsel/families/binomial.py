@@ -1,12 +1,12 @@
 """The binomial family with the logit link."""
 
+from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
 
 from pyrjsel._core import special
 from pyrjsel._core._vecmath import logistic
-from pyrjsel._dataclass import dataclass
 from pyrjsel._errors import DataError
 from pyrjsel._typing import FloatArray
 from pyrjsel.families._family import LOGIT, Passes

@@ -1,11 +1,11 @@
 """The partial likelihood of Cox's proportional hazards."""
 
+from dataclasses import dataclass
 from typing import ClassVar, NoReturn
 
 import numpy as np
 
 from pyrjsel._called import called
-from pyrjsel._dataclass import dataclass
 from pyrjsel._errors import DataError, NotAvailableError
 from pyrjsel._typing import BoolArray, FloatArray, IntArray
 from pyrjsel._validate import check_choice

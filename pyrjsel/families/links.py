@@ -1,12 +1,12 @@
 """Binomial responses under other links than the logit."""
 
 from abc import abstractmethod
+from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
 
 from pyrjsel._core import special
-from pyrjsel._dataclass import dataclass
 from pyrjsel._typing import FloatArray
 from pyrjsel.families._binary import CLOGLOG, PROBIT
 from pyrjsel.families._family import Passes

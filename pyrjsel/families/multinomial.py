@@ -1,11 +1,11 @@
 """The multinomial family with the logit link."""
 
+from dataclasses import dataclass
 from typing import Any, ClassVar, Self
 
 import numpy as np
 
 from pyrjsel._called import called
-from pyrjsel._dataclass import dataclass
 from pyrjsel._errors import DataError
 from pyrjsel._typing import FloatArray
 from pyrjsel._validate import listed

@@ -1,11 +1,11 @@
 """The negative binomial family with the log link."""
 
+from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
 
 from pyrjsel._core import special
-from pyrjsel._dataclass import dataclass
 from pyrjsel._typing import FloatArray
 from pyrjsel.families._family import LOGIT, JointPass, Passes, derivatives, log_likelihoods
 from pyrjsel.families._sized import NEGBIN

@@ -1,10 +1,10 @@
 """Parameters besides coefficients: the variance of a gaussian, a dispersion, degrees of freedom."""
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 
 import numpy as np
 
-from pyrjsel._dataclass import dataclass
 from pyrjsel._typing import FloatArray
 
 # Draws of nuisance parameters by name, the last axis over draws; empty for families that have none.

@@ -1,11 +1,11 @@
 """The Poisson family with the log link."""
 
+from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
 
 from pyrjsel._core import special
-from pyrjsel._dataclass import dataclass
 from pyrjsel._errors import DataError
 from pyrjsel._typing import FloatArray
 from pyrjsel.families._family import LOG, Passes

@@ -1,13 +1,12 @@
 """Families with a size: a positive parameter of the likelihood, known or with a log-normal prior."""
 
 from abc import abstractmethod
-from dataclasses import field, replace
+from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar, Self
 
 import numpy as np
 import scipy
 
-from pyrjsel._dataclass import dataclass
 from pyrjsel._typing import FloatArray
 from pyrjsel._validate import check_real
 from pyrjsel.families.family import Family

@@ -1,10 +1,10 @@
 """Statistics of a response that predictive checks compare between the data and simulated responses."""
 
 from collections.abc import Callable
+from dataclasses import dataclass
 
 import numpy as np
 
-from pyrjsel._dataclass import dataclass
 from pyrjsel._typing import FloatArray, IntArray
 
 # Groups of observations by expected response, whose observed and expected sums are compared.

@@ -1,12 +1,11 @@
 """The family of responses with Student-t errors."""
 
-from dataclasses import field, replace
+from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar, Self
 
 import numpy as np
 import scipy
 
-from pyrjsel._dataclass import dataclass
 from pyrjsel._errors import DataError
 from pyrjsel._typing import FloatArray
 from pyrjsel._validate import check_real

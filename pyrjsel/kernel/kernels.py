@@ -1,6 +1,7 @@
 """Kernels: what a point of the inputs says of another."""
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from math import sqrt
 from typing import Any
 
@@ -8,7 +9,6 @@ import numpy as np
 import scipy
 
 from pyrjsel._called import called
-from pyrjsel._dataclass import dataclass
 from pyrjsel._errors import DataError
 from pyrjsel._typing import FloatArray
 from pyrjsel._validate import bad_value, check_choice

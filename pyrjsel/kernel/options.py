@@ -1,10 +1,9 @@
 """Options of ``fit``, by sampler."""
 
 from collections.abc import Callable, Mapping
-from dataclasses import fields
+from dataclasses import dataclass, fields
 from typing import Any
 
-from pyrjsel._dataclass import dataclass
 from pyrjsel._validate import check_choice, check_int, unknown_option
 from pyrjsel.kernel.samplers.stopping import THIN, USUAL
 from pyrjsel.runtime import AUTO

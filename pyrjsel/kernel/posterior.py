@@ -1,11 +1,10 @@
 """The posterior as weighted draws, whatever sampler they come from."""
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
 
-from pyrjsel._dataclass import dataclass
 from pyrjsel._once import kept_property
 from pyrjsel._typing import FloatArray, IntArray
 from pyrjsel.design import AbsentArray

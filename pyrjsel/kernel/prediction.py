@@ -1,12 +1,12 @@
 """Predictions with their intervals."""
 
 from collections.abc import Iterator
+from dataclasses import dataclass
 
 import numpy as np
 import pandas as pd
 import scipy
 
-from pyrjsel._dataclass import dataclass
 from pyrjsel._typing import BoolArray, FloatArray, IntArray
 from pyrjsel._validate import check_real
 from pyrjsel.design import AbsentArray

@@ -1,9 +1,10 @@
 """Standardised inputs and response: the constants of the first fit, which later rows are measured by."""
 
+from dataclasses import dataclass
+
 import numpy as np
 
 from pyrjsel._called import called
-from pyrjsel._dataclass import dataclass
 from pyrjsel._errors import DataError
 from pyrjsel._typing import FloatArray
 from pyrjsel._validate import listed

@@ -1,11 +1,11 @@
 """User-specified settings of a model, and the kernels and numbers that they give on the training data."""
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 import numpy as np
 
 from pyrjsel._called import called
-from pyrjsel._dataclass import dataclass
 from pyrjsel._errors import DataError, FormulaError, ParameterError
 from pyrjsel._typing import FloatArray
 from pyrjsel._validate import bad_value, check_bool, check_choice, check_int, check_real

@@ -1,14 +1,13 @@
 """Settings and states of the samplers of kernel regression, as plain data."""
 
 from collections.abc import Callable, Mapping
-from dataclasses import fields
+from dataclasses import dataclass, fields
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from pyrjsel._called import called
-from pyrjsel._dataclass import dataclass
 from pyrjsel._errors import ParameterError
 from pyrjsel._typing import FloatArray, IntArray
 from pyrjsel._validate import bad_value, check_choice, check_int, check_real

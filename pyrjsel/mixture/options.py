@@ -1,8 +1,8 @@
 """Options of the sampler of mixture classifiers."""
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
-from pyrjsel._dataclass import dataclass
 from pyrjsel._typing import FloatArray
 from pyrjsel._validate import check_choice, check_int
 from pyrjsel.model_space.starts import checked_start

@@ -1,11 +1,11 @@
 """The draws of a mixture classifier, and what is estimated from them."""
 
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
-from pyrjsel._dataclass import dataclass
 from pyrjsel._typing import ByteArray, FloatArray, WordArray
 from pyrjsel.mixture.problem import MixtureProblem
 from pyrjsel.model_space import ByModel, ModelDraws, PackedModels, count_visits, merge_visits

@@ -1,5 +1,6 @@
 """The prior of a mixture classifier: kernels and weights, and the null model of inputs that are left out."""
 
+from dataclasses import dataclass
 from functools import lru_cache
 from itertools import pairwise
 
@@ -8,7 +9,6 @@ import scipy
 
 from pyrjsel._called import named
 from pyrjsel._core import special
-from pyrjsel._dataclass import dataclass
 from pyrjsel._typing import FloatArray
 from pyrjsel._validate import bad_value, check_real
 

@@ -1,9 +1,10 @@
 """The data of a mixture classifier as samplers see them."""
 
+from dataclasses import dataclass
+
 import numpy as np
 from numpy.typing import NDArray
 
-from pyrjsel._dataclass import dataclass
 from pyrjsel._typing import FloatArray
 from pyrjsel.mixture.priors import KernelPrior, MixturePrior
 from pyrjsel.model_space import ModelSpace

@@ -1,14 +1,13 @@
 """Sampling of mixture classifiers: state and chains. Loops are in ``_labels.pyx`` and ``_mixture.pyx``."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import field, fields, replace
+from dataclasses import dataclass, field, fields, replace
 from heapq import nlargest
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from pyrjsel._dataclass import dataclass
 from pyrjsel._errors import ConvergenceWarning
 from pyrjsel._typing import ByteArray, FloatArray, IntArray
 from pyrjsel._warnings import warn

@@ -1,11 +1,11 @@
 """Inputs in range units: what is done with them first, and with new rows."""
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 import numpy as np
 
 from pyrjsel._called import called
-from pyrjsel._dataclass import dataclass
 from pyrjsel._errors import DataError
 from pyrjsel._typing import BoolArray, FloatArray
 from pyrjsel._validate import listed

@@ -1,11 +1,11 @@
 """User-specified settings of a model, and their values on the training data."""
 
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import pandas as pd
 
-from pyrjsel._dataclass import dataclass
 from pyrjsel._errors import PyrjselWarning
 from pyrjsel._validate import check_choice, check_real
 from pyrjsel._warnings import warn

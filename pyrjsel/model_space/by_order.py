@@ -12,12 +12,12 @@ order.
 """
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 
 import numpy as np
 
 from pyrjsel._called import called
 from pyrjsel._core import special
-from pyrjsel._dataclass import dataclass
 from pyrjsel._errors import ParameterError
 from pyrjsel._typing import ByteArray, FloatArray, IntArray
 from pyrjsel.model_space.component_tables import NotCountable

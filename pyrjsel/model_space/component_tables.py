@@ -1,8 +1,8 @@
 """Tables of sums over the independent components of a model space, by size and cost."""
 
+from dataclasses import dataclass
 from fractions import Fraction
 
-from pyrjsel._dataclass import dataclass
 from pyrjsel._errors import PyrjselError
 from pyrjsel._typing import FloatArray, IntArray
 

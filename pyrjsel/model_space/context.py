@@ -1,12 +1,12 @@
 """Descriptions of terms for model spaces and for priors over models."""
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from functools import cached_property
 from typing import Protocol
 
 import numpy as np
 
-from pyrjsel._dataclass import dataclass
 from pyrjsel._typing import BoolArray, IntArray
 
 

@@ -1,13 +1,12 @@
 """Sums over all models by convolving the tables of components over size and cost."""
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from pyrjsel._core import special
-from pyrjsel._dataclass import dataclass
 from pyrjsel._typing import FloatArray
 from pyrjsel.model_space.component_tables import ComponentTable, NotCountable
 

@@ -1,13 +1,13 @@
 """A prior over models that penalises cost."""
 
 from collections.abc import Collection, Mapping
+from dataclasses import dataclass
 
 import numpy as np
 import pandas as pd
 
 from pyrjsel._called import called
 from pyrjsel._core import special
-from pyrjsel._dataclass import dataclass
 from pyrjsel._errors import ParameterError
 from pyrjsel._typing import FloatArray
 from pyrjsel._validate import bad_value, check_real, show, unknown_name

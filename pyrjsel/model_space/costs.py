@@ -1,6 +1,7 @@
 """Costs of models: items with a price, each paid once by a model."""
 
 from collections.abc import Hashable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -8,7 +9,6 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from pyrjsel._called import called
-from pyrjsel._dataclass import dataclass
 from pyrjsel._errors import ParameterError
 from pyrjsel._typing import FloatArray
 from pyrjsel._validate import bad_value, check_real, show, unknown_name

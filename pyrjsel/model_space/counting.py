@@ -1,8 +1,9 @@
 """Number of models of a space, and prior inclusion probabilities under its constraints."""
 
+from dataclasses import dataclass
+
 import numpy as np
 
-from pyrjsel._dataclass import dataclass
 from pyrjsel._typing import FloatArray, WordArray
 from pyrjsel._validate import check_int, check_rng
 from pyrjsel.model_space._space import Space, metropolis

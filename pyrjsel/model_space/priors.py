@@ -1,6 +1,7 @@
 """Priors over models: uniform, Bernoulli, beta-binomial, truncated Poisson."""
 
 from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
@@ -9,7 +10,6 @@ import pandas as pd
 
 from pyrjsel._called import called
 from pyrjsel._core import special
-from pyrjsel._dataclass import dataclass
 from pyrjsel._errors import ParameterError
 from pyrjsel._typing import FloatArray
 from pyrjsel._validate import bad_value, check_real, show, unknown_name

@@ -1,8 +1,9 @@
 """The prior over the number of terms."""
 
+from dataclasses import dataclass
+
 import numpy as np
 
-from pyrjsel._dataclass import dataclass
 from pyrjsel._typing import FloatArray, IntArray
 from pyrjsel.model_space.bits import unpack
 from pyrjsel.model_space.component_tables import NotCountable

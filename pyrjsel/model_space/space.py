@@ -1,6 +1,7 @@
 """The space of models: terms, the prior over models and the constraints, as plain arrays."""
 
 from collections.abc import Hashable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -9,7 +10,6 @@ import scipy
 from numpy.typing import ArrayLike, NDArray
 
 from pyrjsel._called import called
-from pyrjsel._dataclass import dataclass
 from pyrjsel._errors import ParameterError
 from pyrjsel._typing import BoolArray, ByteArray, FloatArray, IntArray
 from pyrjsel._validate import bad_value, check_choice, check_int, check_real

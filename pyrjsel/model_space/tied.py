@@ -7,13 +7,13 @@ of ``(a + b + ...)**2``, only their number matters: one subset represents all of
 """
 
 from collections import Counter
+from dataclasses import dataclass
 from math import comb, log, prod
 
 import numpy as np
 import scipy
 from numpy.typing import NDArray
 
-from pyrjsel._dataclass import dataclass
 from pyrjsel._typing import ByteArray, FloatArray, IntArray
 from pyrjsel.model_space._space import Space, walk
 from pyrjsel.model_space.bits import pack, unpack

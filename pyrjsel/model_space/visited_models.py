@@ -1,12 +1,12 @@
 """The table of visited models, each packed and stored once, and draws as row numbers of this table."""
 
 from collections.abc import Iterable
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from pyrjsel._dataclass import dataclass
 from pyrjsel._errors import ParameterError
 from pyrjsel._typing import ByteArray, FloatArray, IntArray, WordArray
 from pyrjsel._validate import check_int, counted

@@ -1,6 +1,7 @@
 """Draws of a pattern model."""
 
-from pyrjsel._dataclass import dataclass
+from dataclasses import dataclass
+
 from pyrjsel._typing import FloatArray
 
 

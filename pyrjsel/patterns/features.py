@@ -1,12 +1,12 @@
 """Features of a pattern model: labels as positions among their levels."""
 
+from dataclasses import dataclass
 from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
 from pyrjsel._called import called
-from pyrjsel._dataclass import dataclass
 from pyrjsel._errors import DataError, ParameterError
 from pyrjsel._validate import check_choice, check_int, show
 from pyrjsel.design import LabelDesign

@@ -1,9 +1,10 @@
 """Groups of patterns that occur in the same observations."""
 
+from dataclasses import dataclass
+
 import numpy as np
 import pandas as pd
 
-from pyrjsel._dataclass import dataclass
 from pyrjsel._once import kept_property
 from pyrjsel._typing import BoolArray, FloatArray, IntArray
 from pyrjsel.patterns.features import CaseArray, CodeArray, Features, Kind

@@ -1,12 +1,11 @@
 """Reading of saved pattern results."""
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
-from pyrjsel._dataclass import dataclass
 from pyrjsel._errors import StoreError
 from pyrjsel._typing import FloatArray
 from pyrjsel.design import (

@@ -1,12 +1,11 @@
 """Groups of patterns that new observations match."""
 
 from collections.abc import Iterator
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from math import comb
 
 import numpy as np
 
-from pyrjsel._dataclass import dataclass
 from pyrjsel._typing import FloatArray, IntArray
 from pyrjsel.patterns._matching import Matcher, contained, walk
 from pyrjsel.patterns.features import CaseArray, CodeArray, Features

@@ -1,10 +1,10 @@
 """Options of the samplers of pattern models, and default run lengths."""
 
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from typing import Any
 
 from pyrjsel._called import named
-from pyrjsel._dataclass import dataclass
 from pyrjsel._validate import check_choice, check_int, check_real, unknown_option
 from pyrjsel.patterns.problem import PatternProblem
 from pyrjsel.runtime import Accuracy

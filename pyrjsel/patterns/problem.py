@@ -1,10 +1,11 @@
 """The data of a pattern model as arrays: groups, classes of observations, the prior."""
 
+from dataclasses import dataclass
+
 import numpy as np
 import scipy
 from numpy.typing import NDArray
 
-from pyrjsel._dataclass import dataclass
 from pyrjsel._typing import FloatArray, IntArray
 from pyrjsel.patterns.groups import Groups
 from pyrjsel.patterns.priors import PatternPrior

@@ -1,14 +1,13 @@
 """Sampling of pattern models: jobs, states, chains. The compiled loop is in ``_slice.pyx``."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import field
+from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
-from pyrjsel._dataclass import dataclass
 from pyrjsel._errors import ConvergenceWarning
 from pyrjsel._typing import FloatArray
 from pyrjsel._warnings import warn

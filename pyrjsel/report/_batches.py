@@ -1,12 +1,12 @@
 """Batch means, between-chain spread and split R-hat of arrays that are already summed by batch."""
 
 from collections.abc import Iterator
+from dataclasses import dataclass
 
 import numpy as np
 import scipy
 
 from pyrjsel._core import special
-from pyrjsel._dataclass import dataclass
 from pyrjsel._typing import BoolArray, ByteArray, FloatArray, IntArray
 from pyrjsel.model_space import ByModel, PackedModels
 

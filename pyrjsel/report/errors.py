@@ -1,12 +1,12 @@
 """Monte Carlo errors, effective sample sizes and R-hat from the draws of several chains."""
 
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from pyrjsel._core import special
-from pyrjsel._dataclass import dataclass
 from pyrjsel._errors import DataError
 from pyrjsel._typing import BoolArray, ByteArray, FloatArray, IntArray
 from pyrjsel._validate import bad_value

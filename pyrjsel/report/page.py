@@ -7,12 +7,12 @@ import html
 import io
 import json
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
 
-from pyrjsel._dataclass import dataclass
 from pyrjsel._errors import NotAvailableError, ParameterError
 from pyrjsel._validate import bad_value
 from pyrjsel.report.plots._drawing import one_at_a_time, pyplot

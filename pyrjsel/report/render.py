@@ -3,6 +3,7 @@
 import html
 import textwrap
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from itertools import groupby, zip_longest
 from typing import Any
 
@@ -10,7 +11,6 @@ import pandas as pd
 from statsmodels.iolib.summary import Summary
 from statsmodels.iolib.table import SimpleTable
 
-from pyrjsel._dataclass import dataclass
 from pyrjsel._validate import bad_value, listed
 from pyrjsel.report._formats import ERRORS, HIDDEN, NOTHING, format_column, prior
 

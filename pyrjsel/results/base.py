@@ -6,13 +6,13 @@ import os
 import warnings
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ClassVar, Generic, TypeVar
 
 import numpy as np
 import pandas as pd
 
-from pyrjsel._dataclass import dataclass
 from pyrjsel._docstrings import fill_inherited
 from pyrjsel._errors import NotAvailableError, PyrjselWarning
 from pyrjsel._once import catching_warnings

@@ -5,11 +5,11 @@ from __future__ import annotations
 import os
 from abc import abstractmethod
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any, ClassVar, Generic, Self, TypeVar
 
 import numpy as np
 
-from pyrjsel._dataclass import dataclass
 from pyrjsel.report import to_arviz
 from pyrjsel.results.base import Model, Results
 from pyrjsel.runtime import USUAL, Accuracy, Ends, FitSettings, known_ends

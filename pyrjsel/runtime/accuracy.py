@@ -2,9 +2,9 @@
 
 import time
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import Any
 
-from pyrjsel._dataclass import dataclass
 from pyrjsel._validate import bad_value, check_int, check_real, counted
 from pyrjsel.storage import Content, Plain
 

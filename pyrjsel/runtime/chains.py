@@ -5,7 +5,7 @@ import pickle
 import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import nullcontext
-from dataclasses import field, replace
+from dataclasses import dataclass, field, replace
 from types import TracebackType
 from typing import Any, Protocol
 
@@ -13,7 +13,6 @@ import numpy as np
 from numpy.random.bit_generator import ISpawnableSeedSequence
 
 from pyrjsel._called import called, named
-from pyrjsel._dataclass import dataclass
 from pyrjsel._errors import NotAvailableError, StoreError, WorkerError
 from pyrjsel._validate import bad_value, check_bool, check_int, listed
 from pyrjsel.runtime.blas import one_blas_thread

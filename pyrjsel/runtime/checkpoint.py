@@ -12,14 +12,13 @@ unless it is the same run.
 import os
 import time
 from collections.abc import Mapping
-from dataclasses import field, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import BinaryIO, Protocol
 
 import numpy as np
 
 from pyrjsel._called import called
-from pyrjsel._dataclass import dataclass
 from pyrjsel._errors import StoreError
 from pyrjsel._typing import RNGLike, SeedLike
 from pyrjsel._validate import bad_value, check_path, check_rng, listed, show

@@ -8,12 +8,11 @@ or on whether the run was killed in between.
 import time
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import field, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
 
-from pyrjsel._dataclass import dataclass
 from pyrjsel.runtime.accuracy import Accuracy, Clock, Figure, Rule, missed, worst
 from pyrjsel.runtime.blas import one_blas_thread
 from pyrjsel.runtime.chain_ends import ChainEnd, Ends

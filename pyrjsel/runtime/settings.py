@@ -3,14 +3,13 @@
 import os
 import time
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import field, replace
+from dataclasses import dataclass, field, replace
 from functools import partial
 from numbers import Integral
 from typing import Any
 
 import numpy as np
 
-from pyrjsel._dataclass import dataclass
 from pyrjsel._typing import RNGLike, SeedLike
 from pyrjsel._validate import bad_value, check_bool, check_int, check_rng
 from pyrjsel.runtime.accuracy import AUTO, MCSE, MOST, USUAL, WARM, Accuracy, Rule

@@ -2,8 +2,8 @@
 
 import math
 import time
+from dataclasses import dataclass
 
-from pyrjsel._dataclass import dataclass
 from pyrjsel.storage import Content, Plain
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import field
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -11,7 +11,6 @@ import pandas as pd
 import scipy
 from numpy.typing import NDArray
 
-from pyrjsel._dataclass import dataclass
 from pyrjsel._typing import BoolArray, ByteArray, FloatArray, IntArray
 from pyrjsel._validate import counted, listed
 from pyrjsel.families import Values

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Hashable, Iterable, Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 import pandas as pd
 
-from pyrjsel._dataclass import dataclass
 from pyrjsel.distributions import InverseGamma
 from pyrjsel.families import Family
 from pyrjsel.model_space import ModelPrior, PriorContext

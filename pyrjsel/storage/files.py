@@ -13,6 +13,7 @@ import zipfile
 import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import BinaryIO
@@ -20,7 +21,6 @@ from typing import BinaryIO
 import numpy as np
 from numpy.lib import format as npy
 
-from pyrjsel._dataclass import dataclass
 from pyrjsel._errors import StoreError
 from pyrjsel._version import __version__
 from pyrjsel.storage.plain import DTYPES, MOST_PARTS, Plain, count_parts, decode, dump, encode, parse

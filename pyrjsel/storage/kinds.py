@@ -2,9 +2,9 @@
 
 import os
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from typing import Any
 
-from pyrjsel._dataclass import dataclass
 from pyrjsel._errors import StoreError
 from pyrjsel._validate import check_file
 from pyrjsel.storage.content import Content

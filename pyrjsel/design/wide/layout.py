@@ -1,7 +1,7 @@
 """Terms, layouts and rows of designs with one term for each column of a wide matrix."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any, overload
 
 import numpy as np
@@ -9,7 +9,6 @@ import pandas as pd
 import scipy
 
 from pyrjsel._called import called
-from pyrjsel._dataclass import dataclass
 from pyrjsel._errors import DataError, RankWarning
 from pyrjsel._typing import BoolArray, FloatArray, IntArray
 from pyrjsel._validate import check_choice, counted, listed

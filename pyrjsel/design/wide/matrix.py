@@ -6,14 +6,13 @@ not converted: columns become float64 a few at a time.
 
 import hashlib
 from collections.abc import Iterator
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 import scipy
 
 from pyrjsel._called import called
-from pyrjsel._dataclass import dataclass
 from pyrjsel._errors import DataError
 from pyrjsel._typing import BoolArray, FloatArray, IntArray
 from pyrjsel.storage import Content, Plain

@@ -1,12 +1,11 @@
 """The batch sampler of kernel regression: the filter's invariant moves, on all rows at once."""
 
 from collections.abc import Mapping
-from dataclasses import field, fields
+from dataclasses import dataclass, field, fields
 
 import numpy as np
 import pandas as pd
 
-from pyrjsel._dataclass import dataclass
 from pyrjsel._errors import ConvergenceWarning
 from pyrjsel._once import kept_property
 from pyrjsel._typing import FloatArray

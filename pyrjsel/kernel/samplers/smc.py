@@ -1,13 +1,12 @@
 """Fits by the particle filter: widths, several runs, the log evidence, and more rows."""
 
 from collections.abc import Sequence
-from dataclasses import field, replace
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 import pandas as pd
 
 from pyrjsel._core import special
-from pyrjsel._dataclass import dataclass
 from pyrjsel._errors import ConvergenceWarning
 from pyrjsel._once import kept_property
 from pyrjsel._typing import FloatArray, IntArray

@@ -1,12 +1,12 @@
 """The log evidence of all rows by sequential Monte Carlo over powers of the likelihood."""
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 import numpy as np
 import pandas as pd
 
 from pyrjsel._core import special
-from pyrjsel._dataclass import dataclass
 from pyrjsel._typing import FloatArray, IntArray
 from pyrjsel.kernel.samplers.columns import Columns
 from pyrjsel.kernel.samplers.particles import log_density, loop_of

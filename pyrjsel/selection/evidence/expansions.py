@@ -1,12 +1,12 @@
 """Marginal likelihoods of models of rows in chunks: modes of many models by the same passes."""
 
+from dataclasses import dataclass
 from hashlib import blake2b
 from typing import Any
 
 import numpy as np
 from scipy.linalg import cho_solve, solve_triangular
 
-from pyrjsel._dataclass import dataclass
 from pyrjsel._typing import BoolArray, ByteArray, FloatArray, IntArray
 from pyrjsel.model_space import pack
 from pyrjsel.selection.evidence._conjugate import ConjugateEvidence

@@ -10,10 +10,11 @@ Multiplied by the density of log sigma^2, the likelihood is analytic in a strip 
 decays exponentially on both sides, so the trapezoidal rule converges faster than any power of its step.
 """
 
+from dataclasses import dataclass
+
 import numpy as np
 
 from pyrjsel._core import special
-from pyrjsel._dataclass import dataclass
 from pyrjsel._typing import ByteArray, FloatArray
 from pyrjsel.distributions.quadrature import DEPTH, draw, find_nodes
 from pyrjsel.selection.regression.gaussian import ROUNDING, GaussianRegression

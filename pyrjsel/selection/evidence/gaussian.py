@@ -1,10 +1,11 @@
 """Evidence of gaussian models: compiled, for chains; and of single models, with moments and draws."""
 
+from dataclasses import dataclass
+
 import numpy as np
 from scipy.linalg import cho_solve, lstsq
 
 from pyrjsel._core import special
-from pyrjsel._dataclass import dataclass
 from pyrjsel._errors import DataError, NotAvailableError
 from pyrjsel._typing import ByteArray, FloatArray
 from pyrjsel.selection.evidence._conjugate import ConjugateEvidence

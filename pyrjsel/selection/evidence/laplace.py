@@ -4,14 +4,13 @@ Laplace's approximation at the mode of each model, its correction by importance 
 chains, expanded at one point for all models.
 """
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from hashlib import blake2b
 from typing import cast
 
 import numpy as np
 from scipy.linalg import solve_triangular
 
-from pyrjsel._dataclass import dataclass
 from pyrjsel._errors import DataError
 from pyrjsel._once import alone, kept_property
 from pyrjsel._typing import ByteArray, FloatArray

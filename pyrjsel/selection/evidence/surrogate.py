@@ -1,10 +1,9 @@
 """Quadratic surrogates of log-likelihoods, for chains over models, and what they learn."""
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 import numpy as np
 
-from pyrjsel._dataclass import dataclass
 from pyrjsel._typing import ByteArray, FloatArray
 from pyrjsel.families import Family
 from pyrjsel.model_space import ModelSpace, Space

@@ -1,11 +1,10 @@
 """Stand-ins for training data in results loaded without it."""
 
-from dataclasses import field
+from dataclasses import dataclass, field
 
 import numpy as np
 from numpy.typing import NDArray
 
-from pyrjsel._dataclass import dataclass
 from pyrjsel._errors import NotAvailableError
 from pyrjsel._typing import ByteArray, FloatArray
 from pyrjsel.design import HOW, Absent

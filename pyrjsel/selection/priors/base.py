@@ -6,13 +6,12 @@ b_k x~_k``. Users specify a :class:`CoefficientPrior`. For the columns of a regr
 """
 
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from enum import IntEnum
 from typing import ClassVar, Protocol, Self
 
 import numpy as np
 
-from pyrjsel._dataclass import dataclass
 from pyrjsel._typing import BoolArray, FloatArray
 from pyrjsel.selection.priors.gaussian import GaussianPrior
 

@@ -1,11 +1,10 @@
 """Normal priors and g-priors on the coefficients of a model."""
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from pyrjsel._called import called, named
-from pyrjsel._dataclass import dataclass
 from pyrjsel._errors import ParameterError
 from pyrjsel._typing import FloatArray
 from pyrjsel._validate import bad_value, check_bool, check_choice, check_real

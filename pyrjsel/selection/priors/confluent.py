@@ -4,13 +4,13 @@ Their densities are products of powers of u = 1 / (1 + g), of 1 - u and of linea
 exponential (Li and Clyde 2018). All but the first depend on the size of the model.
 """
 
+from dataclasses import dataclass
 from functools import lru_cache
 from typing import ClassVar
 
 import numpy as np
 
 from pyrjsel._core import special
-from pyrjsel._dataclass import dataclass
 from pyrjsel._errors import ParameterError
 from pyrjsel._typing import FloatArray
 from pyrjsel._validate import check_real

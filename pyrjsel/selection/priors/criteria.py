@@ -4,12 +4,11 @@ They use the maximum of the likelihood of each model, so their "posterior" proba
 convention; see ``Rule`` of ``base.py``.
 """
 
-from dataclasses import field, replace
+from dataclasses import dataclass, field, replace
 from typing import ClassVar
 
 import numpy as np
 
-from pyrjsel._dataclass import dataclass
 from pyrjsel._errors import ParameterError
 from pyrjsel._typing import FloatArray
 from pyrjsel._validate import check_choice

@@ -1,12 +1,11 @@
 """Mixtures of g-priors."""
 
-from dataclasses import field, fields, replace
+from dataclasses import dataclass, field, fields, replace
 from typing import ClassVar
 
 import numpy as np
 
 from pyrjsel._core import special
-from pyrjsel._dataclass import dataclass
 from pyrjsel._errors import NotAvailableError
 from pyrjsel._typing import FloatArray
 from pyrjsel._validate import check_choice, check_real

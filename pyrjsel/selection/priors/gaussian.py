@@ -1,12 +1,11 @@
 """Priors of gaussian models on the internal scale: what a coefficient prior is compiled to there."""
 
-from dataclasses import field
+from dataclasses import dataclass, field
 from typing import ClassVar, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
-from pyrjsel._dataclass import dataclass
 from pyrjsel._typing import FloatArray
 from pyrjsel.selection.priors._score import GaussianScore
 

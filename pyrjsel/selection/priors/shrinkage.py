@@ -10,12 +10,12 @@ integrand is analytic in a strip and decays exponentially on both sides, so the 
 faster than any power of the step.
 """
 
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.polynomial import chebyshev
 
-from pyrjsel._dataclass import dataclass
 from pyrjsel._once import kept_property
 from pyrjsel._typing import FloatArray
 from pyrjsel.distributions.quadrature import draw, find_nodes

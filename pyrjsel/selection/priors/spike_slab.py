@@ -1,14 +1,13 @@
 """Spike-and-slab priors on the coefficients of gaussian models."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from numbers import Real
 from typing import Any, ClassVar
 
 import numpy as np
 
 from pyrjsel._called import called, named
-from pyrjsel._dataclass import dataclass
 from pyrjsel._errors import ParameterError
 from pyrjsel._typing import BoolArray, FloatArray
 from pyrjsel._validate import bad_value, check_bool, check_real, unknown_name

@@ -1,11 +1,11 @@
 """Passes over rows in chunks: derivatives of log-likelihoods, and Newton's method for several models."""
 
 from collections.abc import Callable
+from dataclasses import dataclass
 
 import numpy as np
 from scipy.linalg import cho_solve, lstsq
 
-from pyrjsel._dataclass import dataclass
 from pyrjsel._errors import DataError
 from pyrjsel._typing import BoolArray, FloatArray, IntArray
 from pyrjsel.design import DesignData

@@ -1,7 +1,7 @@
 """Regressions of generalised linear models whose rows come in chunks: sums over rows, pass by pass."""
 
 import time
-from dataclasses import field, replace
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import ClassVar, cast
 
@@ -10,7 +10,6 @@ import pandas as pd
 from numpy.typing import NDArray
 from scipy.linalg import block_diag
 
-from pyrjsel._dataclass import dataclass
 from pyrjsel._errors import DataError, NotAvailableError
 from pyrjsel._typing import BoolArray, FloatArray, IntArray
 from pyrjsel.design import DesignData, Reduced, RowReader, Work

@@ -8,6 +8,7 @@ sum of squares of each column remains given the others.
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import dataclass
 from typing import Protocol, Self
 
 import numpy as np
@@ -15,7 +16,6 @@ import scipy
 from numpy.typing import NDArray
 from scipy.linalg import eigh, lapack, qr, solve_triangular
 
-from pyrjsel._dataclass import dataclass
 from pyrjsel._typing import BoolArray, ByteArray, FloatArray, IntArray
 from pyrjsel.model_space import ModelSpace
 from pyrjsel.runtime import one_blas_thread

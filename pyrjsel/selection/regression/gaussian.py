@@ -1,6 +1,6 @@
 """Gaussian regression problems: sufficient statistics and priors."""
 
-from dataclasses import field
+from dataclasses import dataclass, field
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -10,7 +10,6 @@ from scipy.linalg.lapack import dgejsv
 
 from pyrjsel._called import called
 from pyrjsel._core import special
-from pyrjsel._dataclass import dataclass
 from pyrjsel._errors import DataError, NotAvailableError
 from pyrjsel._once import kept_property
 from pyrjsel._typing import FloatArray

@@ -1,10 +1,9 @@
 """Gaussian regressions for reversible jumps: rows and a normal prior given sigma^2 and g."""
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 import numpy as np
 
-from pyrjsel._dataclass import dataclass
 from pyrjsel._errors import NotAvailableError
 from pyrjsel._typing import FloatArray
 from pyrjsel.families import Family, Nuisance

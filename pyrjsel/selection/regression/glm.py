@@ -1,13 +1,12 @@
 """Regression problems of generalised linear models: standardised columns, response and prior."""
 
-from dataclasses import field, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from pyrjsel._dataclass import dataclass
 from pyrjsel._errors import DataError, NotAvailableError
 from pyrjsel._once import kept_property
 from pyrjsel._typing import FloatArray, IntArray

@@ -1,10 +1,9 @@
 """Sufficient statistics of a gaussian regression."""
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 import numpy as np
 
-from pyrjsel._dataclass import dataclass
 from pyrjsel._typing import BoolArray, FloatArray
 
 

@@ -1,12 +1,11 @@
 """Sums over rows, in place of the rows of a linear model from chunks."""
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import NoReturn
 
 import numpy as np
 import pandas as pd
 
-from pyrjsel._dataclass import dataclass
 from pyrjsel._errors import NotAvailableError
 from pyrjsel._typing import BoolArray, FloatArray
 from pyrjsel.design import DesignData, Reduced

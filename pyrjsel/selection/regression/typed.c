@@ -10,7 +10,7 @@
 /* Columns of a tile, whose sums and means fit in the cache; rows converted at a time, and partial sums. */
 #define TILE 2048
 #define ROWS 256
-#define LANES 8
+#define PARTS 8
 
 #define PASSES(T, NAME)                                                                                      \
     /* Rows are contiguous: sums of a tile, four rows at a time. */                                          \
@@ -44,14 +44,14 @@
         for (ptrdiff_t l = 0; l < size; l++) {                                                               \
             const T *restrict a = x + l * stride;                                                            \
             const double centre = mean[l];                                                                   \
-            double sums[LANES] = {0.0}, part[ROWS];                                                          \
+            double sums[PARTS] = {0.0}, part[ROWS];                                                          \
             for (ptrdiff_t i = 0; i < n; i += ROWS) {                                                        \
                 const ptrdiff_t rows = n - i < ROWS ? n - i : ROWS;                                          \
                 ptrdiff_t j = 0;                                                                             \
                 for (ptrdiff_t k = 0; k < rows; k++)                                                         \
                     part[k] = (double)a[i + k] - centre;                                                     \
-                for (; j + LANES <= rows; j += LANES)                                                        \
-                    for (int k = 0; k < LANES; k++)                                                          \
+                for (; j + PARTS <= rows; j += PARTS)                                                        \
+                    for (int k = 0; k < PARTS; k++)                                                          \
                         sums[k] += v[i + j + k] * part[j + k];                                               \
                 for (int k = 0; j < rows; j++, k++)                                                          \
                     sums[k] += v[i + j] * part[j];                                                           \

@@ -1,11 +1,10 @@
 """Standardised columns of a matrix that stays as it is given."""
 
-from dataclasses import field
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 
-from pyrjsel._dataclass import dataclass
 from pyrjsel._once import kept_property
 from pyrjsel._typing import FloatArray
 from pyrjsel.design import WideMatrix

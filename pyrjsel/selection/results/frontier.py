@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any, cast
 
 import numpy as np
@@ -11,7 +11,6 @@ import pandas as pd
 from numpy.typing import ArrayLike
 
 from pyrjsel._called import called
-from pyrjsel._dataclass import dataclass
 from pyrjsel._errors import ConvergenceWarning, NotAvailableError, ParameterError
 from pyrjsel._once import kept_property
 from pyrjsel._typing import FloatArray, IntArray

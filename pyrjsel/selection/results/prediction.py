@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import field, replace
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any
 
@@ -15,7 +15,6 @@ from numpy.typing import ArrayLike
 from pyrjsel._called import called, named
 from pyrjsel._core import special
 from pyrjsel._core._rows import summaries
-from pyrjsel._dataclass import dataclass
 from pyrjsel._errors import DataError, NotAvailableError
 from pyrjsel._once import kept_property
 from pyrjsel._typing import ByteArray, FloatArray

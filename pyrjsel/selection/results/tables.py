@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any, TypeVar
 
 import numpy as np
 import pandas as pd
 
-from pyrjsel._dataclass import dataclass
 from pyrjsel._errors import NotAvailableError, PyrjselWarning
 from pyrjsel._once import kept_property
 from pyrjsel._typing import ByteArray, FloatArray, IntArray

@@ -6,13 +6,12 @@ burn-in, the schedule of adaptation and recording, states and checkpoints are im
 """
 
 from collections.abc import Callable, Mapping
-from dataclasses import field, replace
+from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar
 
 import numpy as np
 
 from pyrjsel._called import named
-from pyrjsel._dataclass import dataclass
 from pyrjsel._typing import ByteArray
 from pyrjsel.families import NONE, Gaussian, Nuisance
 from pyrjsel.model_space import ModelSpace

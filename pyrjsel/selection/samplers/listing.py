@@ -1,13 +1,12 @@
 """Lists of all models: parallel processing, and probabilities, odds and inclusion from log masses."""
 
 from collections.abc import Mapping
-from dataclasses import field
+from dataclasses import dataclass, field
 from typing import Any, Self
 
 import numpy as np
 
 from pyrjsel._called import called
-from pyrjsel._dataclass import dataclass
 from pyrjsel._errors import NotAvailableError
 from pyrjsel._typing import ByteArray, FloatArray
 from pyrjsel.model_space import ModelSpace, count_dfs, count_models, enumerate_models, unpack

@@ -9,11 +9,10 @@ chain on a surrogate stays in the narrow one, and does not find out; a reversibl
 does.
 """
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 import numpy as np
 
-from pyrjsel._dataclass import dataclass
 from pyrjsel._typing import FloatArray
 from pyrjsel.model_space.starts import dispersed_start
 from pyrjsel.selection.evidence.surrogate import Surrogate, learn_corrections

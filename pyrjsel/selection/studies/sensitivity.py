@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from itertools import product
 from typing import Any
 
@@ -12,7 +12,6 @@ import pandas as pd
 
 from pyrjsel._called import called
 from pyrjsel._core import special
-from pyrjsel._dataclass import dataclass
 from pyrjsel._errors import ParameterError
 from pyrjsel._validate import bad_value
 from pyrjsel.report import Report, plot_sensitivity, repr_short, results_html

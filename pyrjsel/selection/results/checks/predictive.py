@@ -5,6 +5,7 @@ from __future__ import annotations
 import inspect
 import sys
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from numbers import Real
 from typing import Any
 
@@ -12,7 +13,6 @@ import numpy as np
 import pandas as pd
 
 from pyrjsel._called import called
-from pyrjsel._dataclass import dataclass
 from pyrjsel._errors import ParameterError
 from pyrjsel._typing import FloatArray
 from pyrjsel._validate import bad_value, show, unknown_name

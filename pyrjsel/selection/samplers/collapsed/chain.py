@@ -6,11 +6,11 @@ marginal likelihoods are in ``corrected_chain.py``.
 """
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
 
-from pyrjsel._dataclass import dataclass
 from pyrjsel._typing import ByteArray, FloatArray, IntArray
 from pyrjsel._validate import bad_value, check_choice, check_int, check_real
 from pyrjsel.model_space import ModelSpace, Space, families, family_rates

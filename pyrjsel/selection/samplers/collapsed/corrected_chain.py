@@ -10,13 +10,12 @@ several temperatures it is reversible with respect to the product of pi~ and its
 same: on rejection all replicas return. pi~ is adapted during burn-in and then fixed.
 """
 
-from dataclasses import field, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
 
 from pyrjsel._core import special
-from pyrjsel._dataclass import dataclass
 from pyrjsel._errors import DataError
 from pyrjsel._typing import ByteArray, FloatArray, IntArray
 from pyrjsel.model_space import ModelSpace, pack

@@ -1,13 +1,12 @@
 """The posterior of generalised linear models whose rows come in chunks, by a small number of passes."""
 
 from collections.abc import Callable, Mapping
-from dataclasses import field
+from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
 import numpy as np
 import pandas as pd
 
-from pyrjsel._dataclass import dataclass
 from pyrjsel._errors import DataError, SeparationWarning
 from pyrjsel._typing import ByteArray, FloatArray
 from pyrjsel._validate import bad_value, check_int

@@ -1,11 +1,11 @@
 """Enumeration for the gaussian family: marginal likelihoods of all models."""
 
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
-from pyrjsel._dataclass import dataclass
 from pyrjsel._errors import DataError
 from pyrjsel._typing import ByteArray, FloatArray
 from pyrjsel._validate import check_int

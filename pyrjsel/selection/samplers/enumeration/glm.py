@@ -1,13 +1,12 @@
 """Exact enumeration: the marginal likelihood of every feasible model."""
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
-from pyrjsel._dataclass import dataclass
 from pyrjsel._errors import DataError
 from pyrjsel._typing import ByteArray, FloatArray
 from pyrjsel._validate import bad_value, check_choice, check_int

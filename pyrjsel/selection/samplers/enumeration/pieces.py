@@ -2,12 +2,12 @@
 
 import time
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Self
 
 import numpy as np
 import pandas as pd
 
-from pyrjsel._dataclass import dataclass
 from pyrjsel._errors import DataError, NotAvailableError
 from pyrjsel._typing import ByteArray, FloatArray, WordArray
 from pyrjsel.model_space import ModelSpace, PackedModels, Space, free_order, pack, unpack, walk

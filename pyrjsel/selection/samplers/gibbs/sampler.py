@@ -1,6 +1,7 @@
 """The sampler `gibbs` of gaussian models: options, chains. The loop itself is in ``_gibbs.pyx``."""
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from functools import partial
 from math import ceil
 from typing import Any, ClassVar
@@ -8,7 +9,6 @@ from typing import Any, ClassVar
 import numpy as np
 
 from pyrjsel._called import called
-from pyrjsel._dataclass import dataclass
 from pyrjsel._errors import NotAvailableError
 from pyrjsel._typing import ByteArray, IntArray
 from pyrjsel._validate import check_choice, check_int

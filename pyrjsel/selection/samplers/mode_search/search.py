@@ -6,12 +6,12 @@ up. For the remaining terms, a single flip of the best model is evaluated.
 """
 
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
 from itertools import islice
 from typing import Any, overload
 
 import numpy as np
 
-from pyrjsel._dataclass import dataclass
 from pyrjsel._typing import ByteArray, FloatArray, IntArray
 from pyrjsel.model_space import ModelSpace, Space
 from pyrjsel.model_space.starts import given_start

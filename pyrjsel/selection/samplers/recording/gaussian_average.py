@@ -1,11 +1,11 @@
 """Model-averaged coefficients of gaussian models over a list."""
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Self
 
 import numpy as np
 
-from pyrjsel._dataclass import dataclass
 from pyrjsel._typing import BoolArray, ByteArray, FloatArray, IntArray, WordArray
 from pyrjsel.model_space import ModelSpace, PackedModels, pack, unpack
 from pyrjsel.selection.evidence._student import StudentCdf

@@ -1,12 +1,11 @@
 """Recording of draws in blocks, and of averages over segments of them, for all samplers."""
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import field
+from dataclasses import dataclass, field
 
 import numpy as np
 import scipy
 
-from pyrjsel._dataclass import dataclass
 from pyrjsel._errors import StoreError
 from pyrjsel._typing import FloatArray, WordArray
 from pyrjsel.families import NONE, Nuisance, Values

@@ -1,13 +1,12 @@
 """Population reversible-jump MCMC: options, adaptation, chains. The loop is in ``_population.pyx``."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, replace
+from dataclasses import asdict, dataclass, replace
 from numbers import Real
 from typing import Any, ClassVar
 
 import numpy as np
 
-from pyrjsel._dataclass import dataclass
 from pyrjsel._validate import bad_value, check_choice
 from pyrjsel.model_space import ModelSpace
 from pyrjsel.runtime import DrawnChains, FitSettings

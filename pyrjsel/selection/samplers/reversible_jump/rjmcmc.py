@@ -1,11 +1,11 @@
 """Reversible-jump MCMC: options, moves, chains. The loop itself is in ``_rjmcmc.pyx``."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
 
-from pyrjsel._dataclass import dataclass
 from pyrjsel._errors import NotAvailableError
 from pyrjsel._typing import ByteArray, FloatArray, IntArray
 from pyrjsel._validate import bad_value, check_choice, check_int

@@ -25,10 +25,10 @@ state of a chain.
 
 from collections import OrderedDict
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 import numpy as np
 
-from pyrjsel._dataclass import dataclass
 from pyrjsel._typing import ByteArray, FloatArray, IntArray, WordArray
 from pyrjsel.model_space import ModelSpace, Space, families, family_rates
 from pyrjsel.selection.evidence._evidence import Evidence

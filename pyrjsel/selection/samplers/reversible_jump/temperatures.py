@@ -1,12 +1,11 @@
 """Inverse temperatures of auxiliary chains: distributions, grids, and normalising constants."""
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 import numpy as np
 import scipy
 
 from pyrjsel._core import special
-from pyrjsel._dataclass import dataclass
 from pyrjsel._typing import FloatArray
 
 # Number of grid points of one chain.
