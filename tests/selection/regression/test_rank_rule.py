@@ -31,7 +31,7 @@ def almost_dependent(noise):
 
 
 def chain_at(regression, space, gamma):
-    finder = ModeFinder(regression.compiled, 4, regression.raw_shift)
+    finder = ModeFinder(regression.compiled, 4)
     b = finder.mode(np.array(gamma, dtype=np.uint8))
     return ReversibleJump(
         regression.compiled,
@@ -49,7 +49,7 @@ def test_every_way_in_is_judged_alike(noise, exists):
     # c keeps noise^2 of its sum of squares given a and b, which the tolerance of 1e-10 is held against; b
     # keeps noise^2 / (1e-8 + noise^2) given the others, far more, and a about noise^2.
     regression, space = almost_dependent(noise)
-    finder = ModeFinder(regression.compiled, 4, regression.raw_shift)
+    finder = ModeFinder(regression.compiled, 4)
     full = finder.mode(np.ones(3, dtype=np.uint8))
     assert finder.status == (0 if exists else 1)
     for term in range(3):

@@ -65,6 +65,8 @@ def test_sampling_returns_the_draws_so_far(monkeypatch, sampler):
     assert results.predict().notna().all()
 
 
+# There may be as few as forty draws, which has a warning of its own.
+@pytest.mark.filterwarnings("ignore:The run has .* effective draws:pyrjsel.ConvergenceWarning")
 @pytest.mark.parametrize("sampler", RUNNERS)
 def test_the_draws_so_far_are_those_of_a_whole_run(monkeypatch, sampler):
     """An interrupted chain has taken the same way as one that was left alone."""
