@@ -9,12 +9,12 @@ from hashlib import blake2b
 from typing import cast
 
 import numpy as np
-from scipy.linalg import solve_triangular
+from scipy.linalg import lapack, solve_triangular
 
 from pyrjsel._errors import DataError
 from pyrjsel._once import alone, kept_property
 from pyrjsel._typing import ByteArray, FloatArray
-from pyrjsel.model_space import pack
+from pyrjsel.model_space.bits import n_words
 from pyrjsel.selection.evidence._importance import controlled, weighted_moments
 from pyrjsel.selection.evidence._laplace import ModeFinder
 from pyrjsel.selection.evidence.importance import (
@@ -393,7 +393,9 @@ class MarginalLikelihood:
 
     def stream(self, gamma: np.ndarray) -> np.random.Generator:
         """Return the random stream of model `gamma` (J,)."""
-        digest = blake2b(self.entropy + pack(gamma).tobytes(), digest_size=16).digest()
+        # The bytes of the packed model, as `pack` has them.
+        bits = np.packbits(gamma, bitorder="little").tobytes().ljust(8 * n_words(gamma.size), b"\0")
+        digest = blake2b(self.entropy + bits, digest_size=16).digest()
         return np.random.Generator(np.random.Philox(key=int.from_bytes(digest, "little")))
 
     @ALONE
@@ -509,8 +511,8 @@ class MarginalLikelihood:
         """Return whether the posterior of the last model has a tail far above that of the normal one."""
         d = self.finder.at.size
         # Rows are directions of the coordinates, each with the others at their conditional means.
-        axes = solve_triangular(self.finder.factor, np.eye(d), lower=True, check_finite=False).T
-        axes = np.ascontiguousarray(np.concatenate([axes, axes[: d % 2]]))
+        axes = _inverse(self.finder.factor).T
+        axes = np.concatenate([axes, axes[: d % 2]])
         radius, node = np.full((2, len(axes)), [[AWAY], [0.5]])
         uniform = None if self.regression.prior.mixture is None else node
         unit, _, _ = self.finder.integrate(radius, axes, PROPOSAL_DF, uniform)
@@ -646,11 +648,11 @@ class MarginalLikelihood:
 
     def _normal(self) -> FloatArray:
         """Return means and variances (2, d) of the normal posterior at the present mode."""
-        finder, size = self.finder, self.finder.at.size
-        to_raw = np.eye(size)
-        to_raw[: self.regression.leading] -= self._shift.T
-        half = solve_triangular(finder.factor, to_raw.T, lower=True, check_finite=False)
-        return np.stack([to_raw @ finder.at, np.sum(half**2, axis=0)])
+        shift, mean, half = self._shift, np.array(self.finder.at), _inverse(self.finder.factor)
+        # Intercepts of the design's own columns.
+        mean[: shift.shape[1]] -= mean @ shift
+        half[:, : shift.shape[1]] -= half @ shift
+        return np.stack([mean, np.einsum("kl,kl->l", half, half)])
 
     def sample(
         self, gamma: np.ndarray, size: int, rng: np.random.Generator
@@ -702,6 +704,12 @@ def _better_at_mode(first: _Stage, matched: _Stage) -> bool:
     """
     missing = first.heavy and first.weights.size >= DRAWS_A_COLUMN * first.points.shape[1]
     return matched.scarce and matched.efficiency < first.efficiency and not missing
+
+
+def _inverse(factor: FloatArray) -> FloatArray:
+    """Return the inverse of a lower triangular matrix (d, d) with a positive diagonal."""
+    inverse: FloatArray = lapack.dtrtri(factor, lower=1)[0]
+    return inverse
 
 
 def _efficiency(weights: FloatArray) -> float:

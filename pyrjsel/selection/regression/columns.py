@@ -16,6 +16,7 @@ import scipy
 from numpy.typing import NDArray
 from scipy.linalg import eigh, lapack, qr, solve_triangular
 
+from pyrjsel._once import kept_property
 from pyrjsel._typing import BoolArray, ByteArray, FloatArray, IntArray
 from pyrjsel.model_space import ModelSpace
 from pyrjsel.runtime import one_blas_thread
@@ -78,7 +79,7 @@ class TermColumns:
         """Centre subtracted from raw-scale intercepts before moments are accumulated."""
         return 0.0
 
-    @property
+    @kept_property
     def raw_shift(self) -> FloatArray:
         """Shift of a raw-scale intercept for a unit of each coefficient, (D + L,)."""
         return np.concatenate([np.zeros(self.leading), self.mean / self.scale])
