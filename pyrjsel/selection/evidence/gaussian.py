@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.linalg import cho_solve, lstsq
+from scipy.linalg import lapack, lstsq
 
 from pyrjsel._core import special
 from pyrjsel._errors import DataError, NotAvailableError
@@ -321,15 +321,16 @@ class SingleModels:
             integrals = VarianceIntegrals.of(regression, columns[None, :])
             variance = integrals.sample(size, rng)
             mean, factor = integrals.given(variance)
+            away = np.einsum("nkl,nl->nk", factor, rng.standard_normal((size, columns.size)))
         else:
             d, triangle, b, fit = self._solve(gamma)
             shrink = regression.prior.draw_shrinkage(regression, d, fit, size, rng)
             residual = regression.total - shrink * fit
             variance = 0.5 * residual / rng.standard_gamma(0.5 * regression.nu, size)
             mean = shrink[:, None] * b
-            factor = np.sqrt(shrink * variance)[:, None, None] * _inverse_factor(triangle)
-        noise = rng.standard_normal((size, columns.size))
-        out[:, 1:] = mean + np.einsum("nkl,nl->nk", factor, noise)
+            scaled = np.sqrt(shrink * variance)[:, None] * rng.standard_normal((size, columns.size))
+            away = scaled @ _inverse_factor(triangle).T
+        out[:, 1:] = mean + away
         out[:, 0] = regression.centre + np.sqrt(variance / regression.total_weight) * rng.standard_normal(
             size
         )
@@ -341,18 +342,15 @@ class SingleModels:
         """Return d, the Cholesky factor of A, A^-1 c and the fit of a model."""
         regression, columns = self.regression, self._columns(gamma)
         precision, right = regression.prior.precision[columns], regression.right[columns]
-        a = regression.gram_of(columns) + np.diag(precision)
-        try:
-            factor = np.linalg.cholesky(a)
-        except np.linalg.LinAlgError as error:
-            raise DataError("The columns of a model are linearly dependent: it has no posterior.") from error
-        b: FloatArray = cho_solve((factor, True), right) if columns.size else np.zeros(0)
-        return (
-            columns.size,
-            np.asarray(factor, dtype=np.float64),
-            b,
-            float(right @ b - regression.penalty[columns].sum()),
-        )
+        if not columns.size:
+            return 0, np.empty((0, 0)), np.empty(0), 0.0
+        a = regression.gram_of(columns)
+        a.flat[:: columns.size + 1] += precision
+        factor, failed = lapack.dpotrf(a, lower=1, clean=1)
+        if failed:
+            raise DataError("The columns of a model are linearly dependent: it has no posterior.")
+        b = lapack.dpotrs(factor, right, lower=1)[0]
+        return columns.size, factor, b, float(right @ b - regression.penalty[columns].sum())
 
     def _scatter(self, gamma: np.ndarray) -> _Scatter:
         regression, prior = self.regression, self.regression.prior
@@ -376,4 +374,5 @@ class SingleModels:
 
 def _inverse_factor(triangle: FloatArray) -> FloatArray:
     """Return F with F F' = (L L')^-1."""
-    return np.asarray(np.linalg.solve(triangle.T, np.eye(len(triangle))))
+    inverse: FloatArray = lapack.dtrtri(triangle, lower=1)[0] if triangle.size else triangle
+    return inverse.T

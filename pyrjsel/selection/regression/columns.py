@@ -63,8 +63,15 @@ class TermColumns:
 
     def model_columns(self, gamma: np.ndarray) -> np.ndarray:
         """Return the columns of a model `gamma` (J,), intercepts first."""
-        parts = [np.arange(self.term_start[j], self.term_start[j + 1]) for j in np.flatnonzero(gamma)]
-        return np.concatenate([np.arange(self.leading), *parts]).astype(np.intp)
+        terms = np.flatnonzero(gamma)
+        first = self.term_start[terms]
+        sizes = self.term_start[terms + 1] - first
+        # Each column by its place among all those of the model.
+        ahead = np.cumsum(sizes) - sizes + self.leading
+        count = self.leading + int(sizes.sum())
+        columns = np.arange(count, dtype=np.intp)
+        columns[self.leading :] += np.repeat(first - ahead, sizes)
+        return columns
 
     def largest_model(self, gammas: np.ndarray) -> int:
         """Return the largest number of columns, including intercepts, of a model in `gammas` (m, J)."""

@@ -453,9 +453,10 @@ def draw_afterwards(
     parts = [(np.empty(0), np.empty(0, dtype=np.intp), np.empty(0, dtype=np.intp))]
     nuisance = {name: np.zeros(index.size) for name in single.regression.family.nuisance.names}
     step = max(1, NUMBERS // width)
-    for row in np.unique(index):
-        every = np.flatnonzero(index == row)
-        model = unpack(table.words[row], table.n_terms)[0]
+    order = np.argsort(index, kind="stable")
+    visited, starts = np.unique(index[order], return_index=True)
+    for number, every in zip(visited, np.split(order, starts)[1:], strict=True):
+        model = unpack(table.words[number], table.n_terms)[0]
         for at in range(0, every.size, step):
             places = every[at : at + step]
             vectors, drawn = single.sample(model, places.size, rng)
