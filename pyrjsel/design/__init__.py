@@ -1,6 +1,6 @@
 """Designs: terms and columns from a formula and a data frame, and the same columns for new rows."""
 
-from pyrjsel.design.build import DesignData
+from pyrjsel.design.build import DesignData, Response
 from pyrjsel.design.chunks import Chunks, RowSource, as_chunks
 from pyrjsel.design.design import Design
 from pyrjsel.design.frame import TableLike, as_pandas
@@ -49,6 +49,7 @@ __all__ = [
     "LabelDesign",
     "LabelRows",
     "Reduced",
+    "Response",
     "RowReader",
     "RowSource",
     "TableLike",

@@ -254,13 +254,13 @@ class Design:
         cls,
         formula: str,
         chunks: Chunks,
-        of: Callable[[DesignData], T],
-        merge: Callable[[T, T], T],
+        work_of: Callable[[Response], Work[T]],
         *,
         extras: Mapping[str, Any] | None = None,
         missing: str = "drop",
         functions: Mapping[str, Function] | None = None,
         listed: Sequence[str] | None = None,
+        classes: bool = False,
     ) -> tuple["Design", Reduced[T]]:
         """Make a design from data in chunks, and reduce the computed rows without keeping them.
 
@@ -273,16 +273,18 @@ class Design:
             As in :meth:`from_formula`; ``.`` means the other columns of the first chunk.
         chunks : Chunks
             The data, from :func:`as_chunks`.
-        of : callable
-            Reduces the response, the columns and the extras of the complete rows of a chunk to a value.
-        merge : callable
-            Merges two such values; the rows of the first precede those of the second.
+        work_of : callable
+            Returns, for the learned response, how response, columns and extras of the complete rows of a
+            chunk are reduced to a value, and how two such values are merged; the rows of the first precede
+            those of the second.
         extras : mapping of str to (str or None), optional
             Additional columns, such as ``{"weights": "w"}``.
         missing, functions
             As in :meth:`from_formula`.
         listed : sequence of str, optional
             Names of the terms in the order of an earlier design; by default in the order of the formula.
+        classes : bool, default False
+            As in :meth:`from_formula`.
 
         Returns
         -------
@@ -305,8 +307,8 @@ class Design:
             If rows were dropped; it counts them by column.
         """
         own = check_functions(functions)
-        plan = Plan.make(formula, extra_names(extras), own, chunks, listed)
-        left, layout, reduced = reduce_chunks(plan, chunks, Work(of, merge), missing)
+        plan = Plan.make(formula, extra_names(extras), own, chunks, listed, classes)
+        left, layout, reduced = reduce_chunks(plan, chunks, work_of, missing)
         kept = {name: own[name] for name in _called(left, layout)}
         return cls(formula, layout, left, kept, dict(plan.extras)), reduced
 

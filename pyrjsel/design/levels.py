@@ -13,6 +13,7 @@ from pyrjsel._errors import DataError, FormulaError
 from pyrjsel._typing import FloatArray, IntArray
 from pyrjsel.design.build import (
     Complete,
+    Held,
     Learner,
     Response,
     check_finite,
@@ -26,6 +27,7 @@ from pyrjsel.design.evaluate import Evaluator
 from pyrjsel.design.frame import Column, Kind, Level, Table, complete
 from pyrjsel.design.layout import Factor
 from pyrjsel.design.safety import MAX_INTEGER, Expression
+from pyrjsel.design.transforms import State
 
 Function = Callable[..., object]
 
@@ -103,11 +105,7 @@ def learn_levels(
     given = labelled(expression)
     value, states = Evaluator(used, len(rows), functions).learn(given)
     assert isinstance(value, Categories)
-    if value.contrast is not None:
-        raise FormulaError(
-            f"The formula of {called()} gives {expression.label!r} a contrast, but labels cannot have one."
-        )
-    value = _whole(value, given is expression, expression.label)
+    value = _labels(value, given is expression, expression.label)
     gaps = len(rows) < n_rows
     if levels is None:
         levels = used_levels(value, expression.label, what, least=1 if gaps and gap_counts else 2)
@@ -136,6 +134,19 @@ def learn_classes(
     left, _, codes = learn_levels(expression, columns, n_rows, functions, "response")
     variables = make_variables(columns, expression.variables)
     return Response(left.expression, left.states, variables, left.levels), codes.astype(np.float64)
+
+
+def make_classes(
+    given: Expression,
+    expression: Expression,
+    value: Categories,
+    states: tuple[State, ...],
+    columns: Mapping[str, Held],
+) -> Response:
+    """Return a response of labels, from the `expression` as in the formula and that of labels, `given`."""
+    value = _labels(value, given is expression, expression.label)
+    levels = used_levels(value, expression.label, "response")
+    return Response(given, states, make_variables(columns, given.variables), levels)
 
 
 def learner(events: bool, classes: bool) -> Learner:
@@ -201,8 +212,12 @@ def labelled(expression: Expression) -> Expression:
     return replace(expression, tree=ast.Call(ast.Name("C", ast.Load()), [tree], []))
 
 
-def _whole(value: Categories, asked: bool, label: str) -> Categories:
+def _labels(value: Categories, asked: bool, label: str) -> Categories:
     """Return numeric labels as whole numbers if they are, or raise :class:`DataError` unless asked for."""
+    if value.contrast is not None:
+        raise FormulaError(
+            f"The formula of {called()} gives {label!r} a contrast, but labels cannot have one."
+        )
     if value.values.dtype.kind != "f" or value.levels is not None:
         return value
     if (value.values == np.floor(value.values)).all() and (np.abs(value.values) <= MAX_INTEGER).all():

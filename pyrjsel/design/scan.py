@@ -20,6 +20,7 @@ from pyrjsel.design.categories import Categories, Contrast, check_asked, listed_
 from pyrjsel.design.chunks import Chunks
 from pyrjsel.design.evaluate import Evaluator
 from pyrjsel.design.frame import Column, Kind, Level, Table
+from pyrjsel.design.levels import labelled
 from pyrjsel.design.safety import Expression
 from pyrjsel.design.transforms import State, Summary
 
@@ -48,6 +49,8 @@ class Plan:
         What the user called, for messages: chunks may be read by other processes.
     listed : tuple of str or None
         Names of the terms in the order of an earlier design; None for the order of the formula.
+    classes : Expression or None
+        The response as in the formula, if it is of classes: that among `expressions` is one of labels.
     """
 
     expressions: tuple[Expression, ...]
@@ -58,6 +61,7 @@ class Plan:
     merged_categories: bool
     caller: str
     listed: tuple[str, ...] | None = None
+    classes: Expression | None = None
 
     @classmethod
     def make(
@@ -67,6 +71,7 @@ class Plan:
         functions: Mapping[str, Callable[..., object]],
         chunks: Chunks,
         listed: Sequence[str] | None = None,
+        classes: bool = False,
     ) -> "Plan":
         """Return the plan of a formula.
 
@@ -99,11 +104,22 @@ class Plan:
             if value not in chunks.names:
                 raise unknown_name(value, "column", chunks.names, f"as {key!r}")
             columns[key] = value
-        expressions = (parsed.response, *parsed.factors)
+        response = labelled(parsed.response) if classes else parsed.response
+        expressions = (response, *parsed.factors)
         used = {name for expression in expressions for name in expression.functions}
         own = {name: function for name, function in functions.items() if name in used}
         order = None if listed is None else tuple(listed)
-        return cls(expressions, parsed.terms, needed, columns, own, chunks.merged_categories, called(), order)
+        return cls(
+            expressions,
+            parsed.terms,
+            needed,
+            columns,
+            own,
+            chunks.merged_categories,
+            called(),
+            order,
+            parsed.response if classes else None,
+        )
 
     @property
     def columns(self) -> list[str]:

@@ -29,11 +29,12 @@ from pyrjsel.design.build import (
     no_rows,
     report_missing,
 )
-from pyrjsel.design.categories import Categories, listed_levels
+from pyrjsel.design.categories import Categories, level_codes, listed_levels
 from pyrjsel.design.chunks import Chunks
 from pyrjsel.design.evaluate import Evaluator
 from pyrjsel.design.frame import Table
 from pyrjsel.design.layout import Layout
+from pyrjsel.design.levels import make_classes
 from pyrjsel.design.new_rows import conform
 from pyrjsel.design.safety import stateful_calls
 from pyrjsel.design.scan import Plan, Scan, States, check_scan, merge_scans, scan_chunk
@@ -132,7 +133,7 @@ class _Part(Generic[T]):
 
 
 def reduce_chunks(
-    plan: Plan, chunks: Chunks, work: Work[T], missing: str
+    plan: Plan, chunks: Chunks, work_of: Callable[[Response], Work[T]], missing: str
 ) -> tuple[Response, Layout, Reduced[T]]:
     """Learn a formula from the rows of all chunks, and reduce the computed rows.
 
@@ -142,8 +143,8 @@ def reduce_chunks(
         The formula and options.
     chunks : Chunks
         The data.
-    work : Work
-        The reduction of the computed rows.
+    work_of : callable
+        Returns the reduction of the computed rows for the response.
     missing : {"drop", "raise"}
         Treatment of rows with missing values.
 
@@ -156,7 +157,7 @@ def reduce_chunks(
     check_choice(missing, "missing", ("drop", "raise"))
     start = [(None,) * len(stateful_calls(one.tree)) for one in plan.expressions]
     begun = time.perf_counter()
-    done = _one_pass(plan, start, chunks, work)
+    done = _one_pass(plan, start, chunks, work_of)
     if done is None:
         scan, left, layout = _learn(plan, start, chunks, missing)
         value, begun = None, time.perf_counter()
@@ -166,7 +167,7 @@ def reduce_chunks(
         value = part.value
     reader = RowReader(plan, chunks, left, layout, scan.n_rows, scan.n_complete, 0.0)
     if value is None:
-        value = reader.reduce(work)
+        value = reader.reduce(work_of(left))
     reader = replace(reader, seconds=time.perf_counter() - begun)
     return left, layout, Reduced(value, scan.n_complete, scan.n_rows, _counts(plan, scan), reader)
 
@@ -232,7 +233,12 @@ def _code(
     values: Sequence[Value],
     states: Sequence[tuple[Any, ...]],
 ) -> tuple[Response, Layout]:
-    left = make_response(plan.expressions[0], values[0], states[0], scan.columns)
+    if plan.classes is None:
+        left = make_response(plan.expressions[0], values[0], states[0], scan.columns)
+    else:
+        labels = values[0]
+        assert isinstance(labels, Categories)  # the expression is a call of C()
+        left = make_classes(plan.expressions[0], plan.classes, labels, states[0], scan.columns)
     made = [
         make_factor(expression, value, known)
         for expression, value, known in zip(plan.expressions[1:], values[1:], states[1:], strict=True)
@@ -249,7 +255,7 @@ def _one_pass(
     plan: Plan,
     states: Sequence[States],
     chunks: Chunks,
-    work: Work[T],
+    work_of: Callable[[Response], Work[T]],
 ) -> tuple[Scan, Response, Layout, _Part[T]] | None:
     """Do everything in one pass, or return None if that is impossible and the chunks can be read again."""
     frames = chunks.frames(plan.columns)
@@ -257,7 +263,7 @@ def _one_pass(
         return None
     scan: Scan | None = None
     part: _Part[T] | None = None
-    code: tuple[Response, Layout] | None = None
+    code: tuple[Response, Layout, Work[T]] | None = None
     for number, frame in enumerate(frames, 1):
         seen = scan_chunk(frame, number, plan, states)
         scan = seen if scan is None else merge_scans(scan, seen, plan)
@@ -265,10 +271,11 @@ def _one_pass(
             values = _declared(plan, seen, chunks.once)
             if values is None:
                 return None
-            code = _code(plan, seen, values, [()] * len(values))
+            left, layout = _code(plan, seen, values, [()] * len(values))
+            code = left, layout, work_of(left)
         if code is not None:
-            more = _compute_chunk(frame, number, plan, *code, work)
-            part = more if part is None else _merge_parts(part, more, work)
+            more = _compute_chunk(frame, number, plan, *code)
+            part = more if part is None else _merge_parts(part, more, code[-1])
     if scan is None:
         raise no_rows()
     if code is None or part is None:
@@ -278,7 +285,7 @@ def _one_pass(
     check_scan(scan, plan)
     if not _all_used(plan, scan, chunks.once):
         return None
-    left, layout = code
+    left, layout, _ = code
     # A column may have other numbers than integers in later chunks.
     left = replace(left, variables=make_variables(scan.columns, list(left.variables)))
     layout = replace(layout, variables=make_variables(scan.columns, list(layout.variables)))
@@ -345,7 +352,8 @@ def _compute_chunk(
             name: conform(column, known[name]) for name, column in rows.columns.items() if name in known
         }
         y = Evaluator(columns, n, plan.functions).apply(left.expression, left.states)
-        assert not isinstance(y, Categories)
+        if isinstance(y, Categories):
+            y = level_codes(y, left.levels or (), left.expression).astype(np.float64)[:, None]
         X = layout.matrix(columns, n, plan.functions)
         return _Part(rows.n_rows, n, work.of(make_data(y[:, 0], X, rows, table.index)))
 

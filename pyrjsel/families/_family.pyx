@@ -96,19 +96,19 @@ def log_likelihoods(Passes passes not None, const double[:, ::1] eta not None, c
                     const double[::1] factor not None):
     """Return log-likelihoods (m,) at linear predictors `eta` (m, n), with weights ``base + factor slope``.
 
-    `wy`, `base` and `slope` are (n,), `factor` is (m,).
+    `wy` is (n,), and so are `base` and `slope` if passes need nothing behind the weights; `factor` is (m,).
     """
-    cdef Py_ssize_t m = eta.shape[0], n = eta.shape[1], k, i
-    if factor.shape[0] != m or wy.shape[0] != n or base.shape[0] != n or slope.shape[0] != n or n == 0:
+    cdef Py_ssize_t m = eta.shape[0], n = eta.shape[1], size = base.shape[0], k, i
+    if factor.shape[0] != m or wy.shape[0] != n or size < n or slope.shape[0] != size or n == 0:
         raise ValueError("the arrays of log-likelihoods do not fit together")
-    cdef double[::1] rows = np.empty(2 * n)
+    cdef double[::1] rows = np.empty(size + n)
     cdef double* w = &rows[0]
-    cdef double* out = w + n
+    cdef double* out = w + size
     found = np.empty(m)
     cdef double[::1] values = found
     with nogil:
         for k in range(m):
-            for i in range(n):
+            for i in range(size):
                 w[i] = base[i] + factor[k] * slope[i]
             values[k] = passes.shift(n, &eta[k, 0], &eta[k, 0], 0.0, &wy[0], w, out)
     return found
@@ -118,17 +118,17 @@ def derivatives(Passes passes not None, const double[:, ::1] eta not None, const
                 const double[::1] base not None, const double[::1] slope not None,
                 const double[::1] factor not None):
     """Return log-likelihoods (m,), gradients and weights (m, n) in eta; see :func:`log_likelihoods`."""
-    cdef Py_ssize_t m = eta.shape[0], n = eta.shape[1], k, i
-    if (factor.shape[0] != m or wy.shape[0] != n or base.shape[0] != n or slope.shape[0] != n or n == 0
+    cdef Py_ssize_t m = eta.shape[0], n = eta.shape[1], size = base.shape[0], k, i
+    if (factor.shape[0] != m or wy.shape[0] != n or size < n or slope.shape[0] != size or n == 0
             or passes.pooled != NULL):
         raise ValueError("the arrays of derivatives do not fit together")
-    cdef double[::1] w = np.empty(n)
+    cdef double[::1] w = np.empty(size)
     found, residual, weight = np.empty(m), np.empty((m, n)), np.empty((m, n))
     cdef double[::1] values = found
     cdef double[:, ::1] r = residual, v = weight
     with nogil:
         for k in range(m):
-            for i in range(n):
+            for i in range(size):
                 w[i] = base[i] + factor[k] * slope[i]
             values[k] = passes.working(n, &eta[k, 0], &wy[0], &w[0], &r[k, 0], &v[k, 0])
     return found, residual, weight

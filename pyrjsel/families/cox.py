@@ -152,7 +152,10 @@ class Cox(LogLink):
     apart: ClassVar[str] = "The order of events is predicted perfectly"
     error_name: ClassVar[str] = "concordance"
     combines: ClassVar[bool] = False
-    whole: ClassVar[str] = "risk sets have rows of all chunks, in the order of time"
+    whole: ClassVar[str] = (
+        "the partial likelihood is not a sum over rows, since each event is compared with the rows at risk of "
+        "all chunks"
+    )
     independent: ClassVar[bool] = False
     has_intercept: ClassVar[bool] = False
 

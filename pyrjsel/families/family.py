@@ -44,9 +44,6 @@ class Family(ABC):
         Whether prior variances of coefficients are multiples of the square of the first expanded parameter.
     whole : str
         Why rows cannot come in chunks; empty if they can.
-    both : tuple of float
-        Two responses that have all that :meth:`check` requires of all rows together. If they may come in
-        chunks, that holds if it holds for those of the smallest and the largest response.
     independent : bool
         Whether the likelihood is a product over rows.
     has_intercept : bool
@@ -65,7 +62,6 @@ class Family(ABC):
     combines: ClassVar[bool] = True
     scaled: ClassVar[bool] = False
     whole: ClassVar[str] = ""
-    both: ClassVar[tuple[float, float]] = (0.0, 1.0)
     independent: ClassVar[bool] = True
     has_intercept: ClassVar[bool] = True
 
@@ -73,6 +69,22 @@ class Family(ABC):
     def predictors(self) -> int:
         """Number L of linear predictors of a row; a regression has all rows of one after another."""
         return 1
+
+    @property
+    def both(self) -> tuple[float, ...]:
+        """Responses that have all that :meth:`check` requires of all rows together."""
+        return 0.0, 1.0
+
+    def extremes(self, y: FloatArray) -> IntArray:
+        """Return positions of responses of which :meth:`check` tells what it does of all, `y` (n,)."""
+        return np.array([np.argmin(y), np.argmax(y)])
+
+    def crossed(self, weights: FloatArray, w: FloatArray) -> FloatArray:
+        """Return the information on pairs of linear predictors, (m, L (L + 1) / 2, n), as lower triangles.
+
+        From what passes leave for each, `weights` (m, L, n), and the weights of rows (n,).
+        """
+        return weights
 
     def responses(self, y: FloatArray) -> FloatArray:
         """Return the response (L, n) of each linear predictor."""

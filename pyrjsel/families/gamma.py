@@ -44,7 +44,6 @@ class Gamma(Sized, LogLink):
     passes: ClassVar[Passes] = POSITIVE
     joint_pass: ClassVar[JointPass] = GAMMA
     keys: ClassVar[int] = 1
-    both: ClassVar[tuple[float, float]] = (1.0, 2.0)
     share: ClassVar[float] = 0.0
     most: ClassVar[float] = MOST_SHAPE
     remedy: ClassVar[str] = " Leave out shape to estimate the dispersion."
@@ -133,6 +132,11 @@ class Gamma(Sized, LogLink):
     def is_unbounded(self, n: int, columns: int) -> bool:
         """Return whether it grows as the shape does, since all rows are fitted perfectly."""
         return columns >= n
+
+    @property
+    def both(self) -> tuple[float, ...]:
+        """Two different responses."""
+        return 1.0, 2.0
 
     def check(self, y: FloatArray, weights: FloatArray | None, response: str) -> None:
         """Raise :class:`DataError` unless `y` (n,) and `weights` (n,) or None are usable."""

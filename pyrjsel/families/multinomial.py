@@ -1,13 +1,13 @@
 """The multinomial family with the logit link."""
 
 from dataclasses import dataclass
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar
 
 import numpy as np
 
 from pyrjsel._called import called
 from pyrjsel._errors import DataError
-from pyrjsel._typing import FloatArray
+from pyrjsel._typing import FloatArray, IntArray
 from pyrjsel._validate import listed
 from pyrjsel.families._family import Passes
 from pyrjsel.families._multinomial import MULTINOMIAL
@@ -39,15 +39,22 @@ class Multinomial(Family):
     apart: ClassVar[str] = "The classes are separated, completely or partially,"
     classes: ClassVar[bool] = True
     combines: ClassVar[bool] = False
-    whole: ClassVar[str] = (
-        "the passes over chunks are of one linear predictor of a row, not one for each class"
-    )
     error_name: ClassVar[str] = "error_rate"
 
     @property
     def predictors(self) -> int:
         """Number L of linear predictors of a row."""
         return len(self.levels) - 1
+
+    @property
+    def both(self) -> tuple[float, ...]:
+        """Two responses of each class."""
+        return (*map(float, range(len(self.levels))),) * 2
+
+    def extremes(self, y: FloatArray) -> IntArray:
+        """Return positions of the first two responses of each class."""
+        order = np.argsort(y, kind="stable")
+        return order[np.arange(y.size) - np.searchsorted(y[order], y[order]) < 2]
 
     def check(self, y: FloatArray, weights: FloatArray | None, response: str) -> None:
         """Raise :class:`DataError` unless every class of `y` (n,) has two rows of positive weight."""
@@ -60,8 +67,7 @@ class Multinomial(Family):
             raise DataError(
                 f"Each class of the response {response!r} of {called()} must have at least two rows"
                 f"{'' if weights is None else ' of positive weight'}. {len(few)} of {len(self.levels)} "
-                f"classes in {used.size} rows have fewer: {listed(few)}. Merge classes, or leave out "
-                "their rows."
+                f"classes have fewer: {listed(few)}. Merge classes, or leave out their rows."
             )
 
     def responses(self, y: FloatArray) -> FloatArray:
@@ -130,6 +136,13 @@ class Multinomial(Family):
         """Return the first of :meth:`starts`."""
         return float(self.starts(y, offset, weights)[0])
 
+    def crossed(self, weights: FloatArray, w: FloatArray) -> FloatArray:
+        """Return ``w p_a ((a == b) - p_b)`` for pairs a >= b, from expected numbers ``w p``."""
+        a, b = np.tril_indices(self.predictors)
+        found = -weights[:, a] * weights[:, b] / np.where(w > 0, w, 1.0)
+        found[:, a == b] += weights
+        return found
+
     def information(
         self, columns: FloatArray, y: FloatArray, eta: FloatArray, weights: FloatArray
     ) -> FloatArray:
@@ -138,10 +151,8 @@ class Multinomial(Family):
         p, w = self._stacked(self.mean(eta)), self._stacked(weights)[0]
         # Each column of the design occurs once for each linear predictor, and is zero in the rows of others.
         own = columns[::lead, : w.size]
-        for a in range(lead):
-            for b in range(a, lead):
-                out[a::lead, b::lead] = (own * (w * p[a] * ((a == b) - p[b]))) @ own.T
-                out[b::lead, a::lead] = out[a::lead, b::lead]
+        for a, b, each in zip(*np.tril_indices(lead), self.crossed((w * p)[None], w)[0], strict=True):
+            out[a::lead, b::lead] = out[b::lead, a::lead] = (own * each) @ own.T
         return out
 
     def log_likelihood(self, y: FloatArray, eta: FloatArray, weights: FloatArray | None = None) -> float:
@@ -226,10 +237,6 @@ class Multinomial(Family):
         ]
         names = ["Base class"] + ["Class"] * (len(shown) - 1)
         return [("Classes", str(len(shown))), *zip(names, shown, strict=True)]
-
-    def for_classes(self, levels: tuple[Any, ...]) -> Self:
-        """Return the family with these classes."""
-        return type(self)(levels)
 
 
 def _brier(y: FloatArray, mean: FloatArray, weights: FloatArray) -> float:

@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 
 from pyrjsel import DataError, MissingDataWarning, ParameterError, UnknownNameError
-from pyrjsel.design import Design, as_chunks
+from pyrjsel.design import Design, Work, as_chunks
 
 N = 120
 FORMULAS = {
@@ -69,7 +69,7 @@ def append(one, other):
 
 
 def from_chunks(formula, chunks, **options):
-    return Design.from_chunks(formula, as_chunks(chunks), keep, append, **options)
+    return Design.from_chunks(formula, as_chunks(chunks), lambda left: Work(keep, append), **options)
 
 
 def check(formula, table, chunks):

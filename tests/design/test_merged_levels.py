@@ -6,7 +6,7 @@ import pytest
 
 import pyrjsel as rj
 from pyrjsel import DataError, FormulaError
-from pyrjsel.design import Design, as_chunks
+from pyrjsel.design import Design, Work, as_chunks
 
 N = 120
 
@@ -78,7 +78,7 @@ def test_the_columns_are_those_of_the_factor_and_each_level_is_a_term(frame, rig
     chunks = as_chunks([frame[:50], frame[50:51], frame[51:]])
     for listed in (None, names[::-1], names[1:]):
         drawn, reduced = Design.from_chunks(
-            f"y ~ {right}", chunks, lambda data: data.X, stacked, listed=listed
+            f"y ~ {right}", chunks, lambda left: Work(lambda data: data.X, stacked), listed=listed
         )
         assert [term.name for term in drawn.terms] == list(listed or names)
         columns = [list(design.column_names).index(name) for name in drawn.column_names]

@@ -33,7 +33,7 @@ def full_mode(regression: ChunkedRegression) -> Modes:
     depend on each other.
     """
     precision, pull = np.diag(regression.precision).copy(), regression.pull.copy()
-    precision[1:][precision[1:] == 0] = 1.0  # constant columns
+    precision[regression.leading :][precision[regression.leading :] == 0] = 1.0  # constant columns
     pull[: regression.n_columns] = 0.0
     start = regression.start[None]
     return Modes(np.ones(start.shape, bool), np.diag(precision), pull, start, regression.sized is not None)
@@ -74,7 +74,7 @@ class Quadratic:
             rank_tol=prior.rank_tol,
             log_weights=prior.log_weights,
             prior=None if known else FullGram(precision),
-            flat=0 if known else int(prior.flat),
+            flat=regression.leading if prior.flat and not known else 0,
         )
 
     def normal(self, regression: ChunkedRegression, columns: IntArray) -> tuple[FloatArray, FloatArray]:
@@ -85,10 +85,19 @@ class Quadratic:
 
 
 def columns_of(regression: ChunkedRegression, gammas: ByteArray) -> BoolArray:
-    """Return the coordinates of models (m, J) as a mask (m, W): intercept, columns, an unknown log size."""
+    """Return the coordinates of models (m, J) as a mask (m, W): intercepts, columns, an unknown log size."""
+    out = np.ones((len(gammas), regression.start.size), bool)
     inside = np.repeat(gammas.astype(bool), np.diff(regression.term_start), axis=1)
-    always = np.ones((len(gammas), 1), bool)
-    return np.hstack([always, inside] if regression.sized is None else [always, inside, always])
+    out[:, regression.leading : regression.n_columns] = inside
+    return out
+
+
+def exists(regression: ChunkedRegression, gamma: ByteArray) -> bool:
+    """Return whether model `gamma` (J,) has a coefficient prior."""
+    if regression.prior.rank_tol == 0:
+        return True
+    columns = regression.model_columns(gamma)[regression.leading :] - regression.leading
+    return independent(regression.rank_gram(columns), regression.most_columns)
 
 
 def modes_of(regression: ChunkedRegression, quadratic: Quadratic, gammas: ByteArray) -> Modes:
@@ -111,11 +120,11 @@ def laplace_value(regression: ChunkedRegression, modes: Modes, row: int) -> floa
     return float(modes.value[row] + log_prior + size + 0.5 * half @ half)
 
 
-def moments_at(mode: FloatArray, factor: FloatArray, shift: FloatArray) -> FloatArray:
-    """Return moments (3, d) as of :class:`Integral` of a normal posterior."""
+def moments_at(mode: FloatArray, factor: FloatArray, shifts: FloatArray) -> FloatArray:
+    """Return moments (3, d) as of :class:`Integral` of a normal posterior, for `shifts` (d, L)."""
     half = solve_triangular(factor, np.eye(mode.size), lower=True)
     to_raw = np.eye(mode.size)
-    to_raw[0] -= shift
+    to_raw[: shifts.shape[1]] -= shifts.T
     return normal_moments(to_raw @ mode, np.sum((half @ to_raw.T) ** 2, axis=0))
 
 
@@ -178,11 +187,11 @@ class Proposals:
         weight = np.exp(log_weight - top)
         log_c = log_control(self.radius[row], d, PROPOSAL_DF)
         log_mean, variance = controlled(weight, self.radius[row], log_c)
-        shift = regression.shift[columns]
-        normal = moments_at(self._centre(row)[columns], factor, shift)
+        shifts = regression.shifts(columns)
+        normal = moments_at(self._centre(row)[columns], factor, shifts)
         share = weight / weight.sum()
         volume = 0.5 * d * np.log(2.0 * np.pi) - float(np.log(np.diag(factor)).sum())
-        moments = weighted_moments(own, weight, log_c, shift[:, None], CLOSE, normal)
+        moments = weighted_moments(own, weight, log_c, shifts, CLOSE, normal)
         return Integral(
             top + log_mean + volume,
             variance,
@@ -248,10 +257,7 @@ class Expansions:
 
     def exists(self, gamma: ByteArray) -> bool:
         """Return whether model `gamma` (J,) has a coefficient prior."""
-        columns = self.regression.model_columns(np.asarray(gamma))[1:] - 1
-        if self.regression.prior.rank_tol == 0:
-            return True
-        return independent(self.regression.rank_gram(columns), self.regression.most_columns)
+        return exists(self.regression, np.asarray(gamma))
 
     def deviance(self, gamma: ByteArray) -> float:
         """Return the deviance of model `gamma` (J,) at the maximum of its likelihood."""
@@ -263,7 +269,7 @@ class Expansions:
         modes, row, value = self._at(gamma)
         columns = np.flatnonzero(modes.inside[row])
         mode = (modes.point[row] + modes.step[row])[columns]
-        moments = moments_at(mode, modes.factor(row), self.regression.shift[columns])
+        moments = moments_at(mode, modes.factor(row), self.regression.shifts(columns))
         return Integral(value, np.nan, *self.regression.coefficients(columns, moments), None, None)
 
     def integrate(self, gamma: ByteArray, **options: Any) -> Integral:

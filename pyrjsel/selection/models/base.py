@@ -18,7 +18,7 @@ from pyrjsel._once import kept_property
 from pyrjsel._typing import BoolArray, FloatArray, RNGLike, SeedLike
 from pyrjsel._validate import bad_value, check_rng, counted, listed, unknown_option
 from pyrjsel._warnings import warn
-from pyrjsel.design import Chunks, Design, DesignData, RowSource, WideRows, as_chunks, as_pandas
+from pyrjsel.design import Chunks, Design, DesignData, Response, RowSource, WideRows, as_chunks, as_pandas
 from pyrjsel.families import Family
 from pyrjsel.model_space import (
     BetaBinomial,
@@ -223,7 +223,7 @@ class Selection(OverSpace):
         if family.whole:
             raise NotAvailableError(
                 f"Data in chunks are not supported for {family.name} models: {family.whole}. "
-                "Give a DataFrame."
+                "Give a DataFrame of the columns in the formula: 8 bytes of memory for each row and column."
             )
         if chunks.once:
             raise DataError(
@@ -231,16 +231,16 @@ class Selection(OverSpace):
                 "passes. Give a function that returns a new iterator each time (a list or a Parquet file "
                 "also works)."
             )
-        work = first_pass(family, formula.partition("~")[0].strip())
+        response = formula.partition("~")[0].strip()
         design, reduced = Design.from_chunks(
             formula,
             chunks,
-            work.of,
-            work.merge,
+            lambda left: first_pass(cls._family_of(left, choices), response),
             extras=extras,
             missing=missing,
             functions=functions,
             listed=listed,
+            classes=family.classes,
         )
         rows = ChunkedRows.read(reduced)
         return cls._from_parts(design, rows, replace(choices, known=tuple(chunks.names)))
@@ -267,7 +267,7 @@ class Selection(OverSpace):
         """Make a model without its training data."""
         model = cls.__new__(cls)
         model.design, model.data, model._facts = design, rows, facts
-        model._family = cls._family_of(design, choices)
+        model._family = cls._family_of(design.left, choices)
         model._constrain(choices, n_observations)
         model.dependent, model.regression, model.g = dependent, regression, g
         return model
@@ -293,12 +293,12 @@ class Selection(OverSpace):
         return prior.by_column([(term.name, term.columns) for term in self.design.terms])
 
     @classmethod
-    def _family_of(cls, design: Design, choices: Choices) -> Family:
-        """Return the family of a model with this design."""
+    def _family_of(cls, left: Response, choices: Choices) -> Family:
+        """Return the family of a model with this response."""
         return cls._family if choices.family is None else choices.family
 
     def _build(self, design: Design, data: DesignData | SummedRows | WideRows, choices: Choices) -> None:
-        self.design, self.data, self._family = design, data, self._family_of(design, choices)
+        self.design, self.data, self._family = design, data, self._family_of(design.left, choices)
         check_right_side(design)
         self._check_rows()
         self._constrain(choices, self._n_observations())

@@ -13,7 +13,7 @@ from pyrjsel._errors import NotAvailableError, PyrjselWarning
 from pyrjsel._typing import BoolArray, FloatArray
 from pyrjsel._validate import bad_value, check_choice
 from pyrjsel._warnings import warn
-from pyrjsel.design import Chunks, Design, DesignData, RowSource, WideRows, as_wide
+from pyrjsel.design import Chunks, Design, DesignData, RowSource, WideRows, Work, as_wide
 from pyrjsel.distributions import InverseGamma
 from pyrjsel.families import Family, Gaussian, Student
 from pyrjsel.families.tails import LEAST_DF, RATE
@@ -285,8 +285,7 @@ class LinearSelection(Selection):
         design, reduced = Design.from_chunks(
             formula,
             chunks,
-            ChunkSums.of,
-            ChunkSums.merge,
+            lambda left: Work(ChunkSums.of, ChunkSums.merge),
             extras=extras,
             missing=missing,
             functions=functions,

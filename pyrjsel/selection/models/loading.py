@@ -110,7 +110,7 @@ def _without_rows(
     dependent = tuple(content.sequence("dependent"))
     if not {*dependent} <= {term.name for term in design.terms}:
         raise content.wrong("dependent", "terms of the model")
-    sizes, family = [len(term.columns) for term in design.terms], kind._family_of(design, choices)
+    sizes, family = [len(term.columns) for term in design.terms], kind._family_of(design.left, choices)
     columns, width = content.part("regression"), sum(sizes) * family.predictors
     scale = columns.array("scale", float, (width,), finite=True)
     if (scale <= 0).any():

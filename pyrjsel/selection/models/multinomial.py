@@ -2,7 +2,7 @@
 
 from pyrjsel._called import called
 from pyrjsel._errors import NotAvailableError
-from pyrjsel.design import Design
+from pyrjsel.design import Response
 from pyrjsel.families import Family, Multinomial
 from pyrjsel.selection.models._docstrings import shared_text
 from pyrjsel.selection.models.base import Selection
@@ -94,14 +94,14 @@ class MultinomialSelection(Selection):
     _results = ClassResults
 
     @classmethod
-    def _family_of(cls, design: Design, choices: Choices) -> Family:
+    def _family_of(cls, left: Response, choices: Choices) -> Family:
         """Return the family with the classes of the response."""
-        return Multinomial(design.left.levels or ())
+        return Multinomial(left.levels or ())
 
     def _check_rows(self) -> None:
         """Raise an error if the rows cannot be used."""
         super()._check_rows()
-        if "offset" in self.data.extras:
+        if "offset" in self.design.extra_columns:
             raise NotAvailableError(
                 f"{called()} has a linear predictor for each class but the first, and no offset. "
                 "Leave 'offset' out."

@@ -1,7 +1,7 @@
 """Passes over rows in chunks: derivatives of log-likelihoods, and Newton's method for several models."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from scipy.linalg import cho_solve, lstsq
@@ -36,7 +36,8 @@ class Derivatives:
     value : ndarray (m,)
     gradient : ndarray (m, W)
     information : ndarray (m, P)
-        Lower triangles of minus the second derivatives, row by row.
+        Minus the second derivatives: lower triangles, row by row. Of parts of the rows, with several linear
+        predictors, those of the columns of the design for each pair of them, see :meth:`stacked`.
     ends : ndarray (m, 2)
         Smallest and largest linear predictor.
     """
@@ -56,6 +57,15 @@ class Derivatives:
             np.stack([low[:, 0], high[:, 1]], axis=1),
         )
 
+    def stacked(self, predictors: int) -> "Derivatives":
+        """Return them with lower triangles over all coordinates, of which linear predictors vary fastest."""
+        if predictors == 1:
+            return self
+        (row, a), (column, b) = (divmod(each, predictors) for each in np.tril_indices(self.gradient.shape[1]))
+        pairs = predictors * (predictors + 1) // 2
+        place = _place(a, b) * (self.information.shape[1] // pairs) + _place(row, column)
+        return replace(self, information=self.information[:, place])
+
     def with_constants(self, family: Family, points: FloatArray) -> "Derivatives":
         """Return them with what the log-likelihood of an unknown size has besides terms of single rows."""
         sized = unknown_size(family)
@@ -66,6 +76,12 @@ class Derivatives:
         gradient[:, -1] += slope
         information[:, -1] -= bend
         return Derivatives(self.value + value, gradient, information, self.ends)
+
+
+def _place(row: IntArray, column: IntArray) -> IntArray:
+    """Return the place of elements of a symmetric matrix in its lower triangle, row by row."""
+    high = np.maximum(row, column)
+    return np.asarray(high * (high + 1) // 2 + np.minimum(row, column))
 
 
 @dataclass(frozen=True, eq=False)
@@ -105,11 +121,27 @@ class StandardColumns:
         return found
 
 
+def _linear(points: FloatArray, x: FloatArray, predictors: int) -> FloatArray:
+    """Return linear predictors (m, L n), all rows of one after another, at points (m, W)."""
+    b = points[:, : predictors * x.shape[1]].reshape(len(points), -1, predictors)
+    return np.asarray(b.swapaxes(1, 2).reshape(-1, x.shape[1]) @ x.T).reshape(len(points), -1)
+
+
+def row_arrays(
+    family: Family, y: FloatArray, w: FloatArray, offset: FloatArray
+) -> tuple[FloatArray, FloatArray, FloatArray]:
+    """Return weighted responses, weights and offsets of all linear predictors, as passes take them."""
+    lead = family.predictors
+    wy, weights, shift = family.rows(family.responses(y).ravel(), np.tile(w, lead), np.tile(offset, lead))
+    assert weights is not None
+    return np.ascontiguousarray(wy), np.ascontiguousarray(weights), shift
+
+
 def chunk_derivatives(data: DesignData, columns: StandardColumns, points: FloatArray) -> Derivatives:
     """Return the derivatives over the rows of a chunk at `points` (m, W), without constants."""
-    m, width = len(points), columns.mean.size + 1
+    m, width, lead = len(points), columns.mean.size + 1, columns.family.predictors
     low, high = np.tril_indices(width)
-    size = max(64, NUMBERS // max(low.size, 4 * m))
+    size = max(64, NUMBERS // max(low.size, 2 * m * lead * (lead + 1)))
     parts = [_block(*block, columns.family, points, low, high) for block in columns.blocks(data, size)]
     total = parts[0]
     for part in parts[1:]:
@@ -128,18 +160,19 @@ def _block(
     high: IntArray,
 ) -> Derivatives:
     """Return the derivatives over the rows of a block."""
-    wy, weights, shift = family.rows(y, w, offset)
-    linear, pairs = points[:, : x.shape[1]] @ x.T, x[:, low] * x[:, high]
+    m, lead = len(points), family.predictors
+    wy, weights, shift = row_arrays(family, y, w, offset)
+    linear, pairs = _linear(points, x, lead), x[:, low] * x[:, high]
     eta = np.ascontiguousarray(linear + shift)
     ends = np.stack([eta.min(axis=1), eta.max(axis=1)], axis=1)
     sized = unknown_size(family)
     if sized is None:
-        assert weights is not None
-        none, one = np.zeros(y.size), np.zeros(len(points))
         value, residual, weight = derivatives(
-            family.passes, eta, np.ascontiguousarray(wy), np.ascontiguousarray(weights), none, one
+            family.passes, eta, wy, weights, np.zeros(weights.size), np.zeros(m)
         )
-        return Derivatives(value, residual @ x, weight @ pairs, ends)
+        gradient = (residual.reshape(m * lead, -1) @ x).reshape(m, lead, -1).swapaxes(1, 2).reshape(m, -1)
+        crossed = family.crossed(weight.reshape(m, lead, -1), w)
+        return Derivatives(value, gradient, (crossed.reshape(-1, len(x)) @ pairs).reshape(m, -1), ends)
     with np.errstate(over="ignore", invalid="ignore"):  # of steps that go too far
         value, residual, weight, slope, curve, cross = sized.terms(y, w, linear + offset, points[:, -1])
         return Derivatives(
@@ -154,15 +187,14 @@ def chunk_values(data: DesignData, columns: StandardColumns, points: FloatArray)
     """Return log-likelihoods (m,) over the rows of a chunk at `points` (m, W), without constants."""
     m, family = len(points), columns.family
     sized, total, none = unknown_size(family), np.zeros(m), np.zeros(m)
-    for x, y, w, offset in columns.blocks(data, max(64, NUMBERS // m)):
-        linear = points[:, : x.shape[1]] @ x.T
+    for x, y, w, offset in columns.blocks(data, max(64, NUMBERS // (m * family.predictors))):
+        linear = _linear(points, x, family.predictors)
         if sized is not None:
             total += sized.values(y, w, linear + offset, points[:, -1])
             continue
-        wy, weights, shift = family.rows(y, w, offset)
-        assert weights is not None
+        wy, weights, shift = row_arrays(family, y, w, offset)
         eta = np.ascontiguousarray(linear + shift)
-        total += log_likelihoods(family.passes, eta, wy, weights, np.zeros(len(w)), none)
+        total += log_likelihoods(family.passes, eta, wy, weights, np.zeros(weights.size), none)
     return total
 
 

@@ -23,8 +23,9 @@ from pyrjsel.selection.regression.chunk_passes import (
     chunk_derivatives,
     chunk_values,
     find_modes,
+    row_arrays,
 )
-from pyrjsel.selection.regression.columns import TermColumns, dependent_terms, pairs_of
+from pyrjsel.selection.regression.columns import TermColumns, dependent_terms, pairs_of, starts_of
 from pyrjsel.selection.regression.glm import PAYS, Regression
 from pyrjsel.selection.regression.sufficient_statistics import SufficientStatistics
 from pyrjsel.selection.regression.summed_rows import ChunkSums, SummedRows
@@ -45,8 +46,9 @@ class DistinctRows:
 
     Attributes
     ----------
-    rows : ndarray (m, D + 1)
-        Columns of the design, and the offset, in the order of their first occurrence.
+    rows : ndarray (m, D + 1) or (m, D + 2)
+        Columns of the design, the offset, and the class if there are classes, in the order of their first
+        occurrence.
     weight, response : ndarray (m,)
         Sums of weights, and of weighted responses.
     """
@@ -79,11 +81,15 @@ class DistinctRows:
 
     def regression(self, sizes: list[int], prior: CoefficientPrior, family: Family) -> Regression:
         """Return the regression of the rows in memory."""
-        mean = np.divide(self.response, self.weight, out=np.zeros(len(self.rows)), where=self.weight > 0)
-        offset = np.ascontiguousarray(self.rows[:, -1])
+        width = sum(sizes)
+        if family.classes:
+            y = self.rows[:, -1]
+        else:
+            y = np.divide(self.response, self.weight, out=np.zeros(len(self.rows)), where=self.weight > 0)
+        offset = np.ascontiguousarray(self.rows[:, width])
         return Regression.build(
-            np.asfortranarray(self.rows[:, :-1]),
-            mean,
+            np.asfortranarray(self.rows[:, :width]),
+            y,
             sizes,
             prior,
             weights=self.weight,
@@ -98,8 +104,9 @@ class GeneralisedSums(ChunkSums):
 
     Attributes
     ----------
-    ends : ndarray (2, 2)
-        Smallest and largest response of positive weight, each with its weight.
+    ends : ndarray (k, 2)
+        Responses of positive weight that tell of all, such as the smallest and the largest, each with its
+        weight.
     zeros : float
         Weight of the responses of 0.
     saturated, log_constant : float
@@ -133,13 +140,15 @@ class FirstPass:
         """
         weights, offset = data.extras.get("weights"), data.extras.get("offset")
         w = np.ones(data.n) if weights is None else weights
-        # What is required of all rows together, such as both classes, holds with these two.
+        # What is required of all rows together, such as both classes, holds with these.
         family.check(
-            np.append(data.y, family.both), None if weights is None else np.append(w, [1.0, 1.0]), response
+            np.append(data.y, family.both),
+            None if weights is None else np.append(w, np.ones(len(family.both))),
+            response,
         )
-        base, sized = ChunkSums.of(data), unknown_size(family)
+        base, sized = ChunkSums.of(data, family.responses(data.y)), unknown_size(family)
         used = np.flatnonzero(w > 0) if np.any(w > 0) else np.arange(data.n)
-        ends = [used[np.argmin(data.y[used])], used[np.argmax(data.y[used])]]
+        ends = used[family.extremes(data.y[used])]
         sums = GeneralisedSums(
             base.statistics,
             base.response,
@@ -151,7 +160,8 @@ class FirstPass:
             family.log_constant(data.y, weights),
             None if sized is None else sized.summarise(data.y[w > 0], w[w > 0]),
         )
-        rows = np.column_stack([data.X, np.zeros(data.n) if offset is None else offset])
+        apart = [data.y] if family.classes else []
+        rows = np.column_stack([data.X, np.zeros(data.n) if offset is None else offset, *apart])
         return cls(sums, DistinctRows.of(rows, w, w * data.y))
 
     def merge(self, other: "FirstPass", family: Family) -> "FirstPass":
@@ -175,7 +185,7 @@ class FirstPass:
             base.response,
             base.largest,
             base.extras,
-            ends[[np.argmin(ends[:, 0]), np.argmax(ends[:, 0])]],
+            ends[family.extremes(ends[:, 0])],
             one.zeros + two.zeros,
             one.saturated + two.saturated,
             one.log_constant + two.log_constant,
@@ -223,8 +233,16 @@ class ChunkedRows(SummedRows):
     inside: IntArray
     distinct: DistinctRows | None
 
+    @property
+    def classes(self) -> tuple[FloatArray, FloatArray]:
+        """The positions of all classes, and their weights."""
+        rest, weight = self.sums.response.mean, self.sums.response.weight
+        return np.arange(rest.size + 1.0), weight * np.append(1.0 - rest.sum(), rest)
+
     def facts(self, family: Family) -> list[tuple[str, str]]:
         """Return labels and values that describe the response in a summary."""
+        if family.classes:
+            return family.facts(*self.classes)
         response, zeros = self.sums.response, self.sums.zeros
         rest = response.weight - zeros
         middle = float(response.mean[0]) * response.weight / rest
@@ -271,7 +289,8 @@ class ChunkedRows(SummedRows):
         base = super().restrict(inside)
         distinct = self.distinct
         if distinct is not None:
-            rows = distinct.rows[:, np.append(inside, True)]
+            behind = np.ones(distinct.rows.shape[1] - inside.size, bool)
+            rows = distinct.rows[:, np.append(inside, behind)]
             distinct = DistinctRows.of(rows, distinct.weight, distinct.response)
         sums = cast(GeneralisedSums, base.sums)
         return replace(self, sums=sums, inside=self.inside[inside], distinct=distinct)
@@ -320,7 +339,8 @@ def _derivatives(rows: ChunkedRows, columns: StandardColumns, points: FloatArray
     task = partial(
         chunk_derivatives, columns=replace(columns, family=columns.family.of_terms()), points=points
     )
-    return rows.reader.reduce(Work(task, Derivatives.merge)).with_constants(columns.family, points)
+    found = rows.reader.reduce(Work(task, Derivatives.merge))
+    return found.stacked(columns.family.predictors).with_constants(columns.family, points)
 
 
 def _null_statistics(
@@ -368,10 +388,10 @@ class ChunkedRegression(TermColumns):
         Number of rows.
     gram : ndarray (D, D)
         Cross-products of the standardised columns.
-    zero : bool array (D,)
-        Constant columns.
-    intercept : float
-        Intercept of the null model, without an offset.
+    zero : bool array
+        Constant columns of the design.
+    intercepts : ndarray (L,)
+        Intercepts of the null model, without an offset.
     passes : int
         Number of passes that were needed so far.
     saturated, log_constant : float
@@ -387,7 +407,7 @@ class ChunkedRegression(TermColumns):
     n: int
     gram: FloatArray
     zero: BoolArray
-    intercept: float
+    intercepts: FloatArray
     passes: int
     saturated: float
     log_constant: float
@@ -409,10 +429,11 @@ class ChunkedRegression(TermColumns):
         sums = rows.sums
         assert isinstance(sums, GeneralisedSums)
         statistics = sums.statistics
-        width = statistics.mean.size - 1
-        if width > MOST_COLUMNS:
+        width, lead = statistics.mean.size - 1, family.predictors
+        most = MOST_COLUMNS // lead
+        if width > most:
             raise NotAvailableError(
-                f"Data in chunks support at most {MOST_COLUMNS} columns of the design, unless few rows are "
+                f"Data in chunks support at most {most} columns of the design, unless few rows are "
                 f"distinct. Got {width}: use fewer terms, or a DataFrame."
             )
         total, mean = statistics.weight, statistics.mean[:-1]
@@ -420,17 +441,18 @@ class ChunkedRegression(TermColumns):
         scale = np.sqrt(np.diag(products) / total)
         zero = scale <= 1e-13 * sums.largest[:-1]
         scale = np.where(zero, 1.0, scale)
-        event = float(sums.response.mean[0])
-        family = family.for_rows(np.array([event]), np.array([total]), None)
-        intercept, passes, null = family.linear(event), 1, None
+        event = sums.response.mean
+        family = family.for_rows(event, np.full(lead, total), None)
+        intercepts, passes, null = family.null_predictor(event, np.full(lead, total), None), 1, None
         if "offset" in sums.extras:
-            family, intercept, null, more = _null_statistics(family, rows, intercept)
+            family, intercept, null, more = _null_statistics(family, rows, float(intercepts[0]))
+            intercepts = np.array([intercept])
             passes += more
         gram = _standard(products, scale, zero)
         information = gram
-        if coef_prior.of_null_model:
+        if coef_prior.of_null_model and lead == 1:
             if null is None:
-                information = float(family.curvature(np.array([event]))[0]) * gram
+                information = float(family.curvature(event)[0]) * gram
             else:
                 inside = np.append(rows.inside, -1)
                 information = _standard(null.products[np.ix_(inside, inside)][:-1, :-1], scale, zero)
@@ -440,16 +462,19 @@ class ChunkedRegression(TermColumns):
                 "Data in chunks support Normal priors, and GPrior with a known g, unless few rows are "
                 f"distinct. Got {coef_prior!r}: use one of these, or a DataFrame."
             )
+        if lead > 1:
+            prior = prior.stacked(family.across(*rows.classes, null=coef_prior.of_null_model))
+            gram = np.asarray(np.kron(gram, np.eye(lead)), float)
         return cls(
-            mean,
-            scale,
-            np.concatenate([[1], 1 + np.cumsum(sizes)]).astype(np.intc),
+            np.repeat(mean, lead),
+            np.repeat(scale, lead),
+            starts_of(sizes, lead),
             prior,
             family,
             statistics.n,
             gram,
             zero,
-            intercept,
+            intercepts,
             passes,
             sums.saturated,
             sums.log_constant,
@@ -470,7 +495,7 @@ class ChunkedRegression(TermColumns):
     def start(self) -> FloatArray:
         """The null model as a point (W,): coefficients, and the log of an unknown size behind them."""
         b = np.zeros(self.n_columns)
-        b[0] = self.intercept
+        b[: self.leading] = self.intercepts
         return b if self.sized is None else np.append(b, np.log(self.sized.size))
 
     @property
@@ -488,10 +513,12 @@ class ChunkedRegression(TermColumns):
             else np.append(self.prior.shift, self.sized.normal_prior[0])
         )
 
-    @property
-    def shift(self) -> FloatArray:
-        """Shift of the raw-scale intercept for a unit of each coordinate, (W,)."""
-        return self.raw_shift if self.sized is None else np.append(self.raw_shift, 0.0)
+    def shifts(self, columns: np.ndarray) -> FloatArray:
+        """Return the shifts (d, L) of raw-scale intercepts for a unit of some coordinates."""
+        some = columns < self.n_columns
+        out = np.zeros((columns.size, self.leading))
+        out[some] = super().shifts(columns[some])
+        return out
 
     def coefficients(self, coordinates: IntArray, moments: FloatArray) -> tuple[IntArray, FloatArray]:
         """Return those of `coordinates` (d,) and moments (3, d) that are of columns."""
@@ -506,18 +533,18 @@ class ChunkedRegression(TermColumns):
 
     @property
     def most_columns(self) -> int:
-        """Largest number of independent columns besides the intercept."""
-        return self.n - 1
+        """Largest number of independent columns besides intercepts."""
+        return self.leading * (self.n - 1)
 
     def gram_of(self, columns: np.ndarray) -> FloatArray:
-        """Return X'WX (..., d, d) of some `columns` (..., d), numbered without the intercept."""
+        """Return X'WX (..., d, d) of some `columns` (..., d), numbered without intercepts."""
         return pairs_of(self.gram, columns)
 
     def rank_gram(self, columns: np.ndarray) -> FloatArray:
         """Return the cross-products (..., d, d) of `columns`; for a g-prior, its precision."""
         if self.prior.rank_tol == 0:
             return self.gram_of(columns)
-        return pairs_of(self.prior.precision, columns + 1)
+        return pairs_of(self.prior.precision, columns + self.leading)
 
     def dependent(self) -> list[int]:
         """Return the terms with columns in a linear dependence."""
@@ -525,7 +552,8 @@ class ChunkedRegression(TermColumns):
 
     @property
     def _columns(self) -> StandardColumns:
-        return StandardColumns(self.rows.inside, self.mean, self.scale, self.zero, self.family)
+        mean, scale = (each[:: self.leading] for each in (self.mean, self.scale))
+        return StandardColumns(self.rows.inside, mean, scale, self.zero, self.family)
 
     def derivatives(self, points: FloatArray) -> Derivatives:
         """Return the derivatives at internal coefficients, and an unknown log size, (m, W), in one pass."""
@@ -533,10 +561,12 @@ class ChunkedRegression(TermColumns):
 
     def evaluation_seconds(self) -> float:
         """Return the time that the log-likelihood of one row at one point takes."""
-        eta, y, zero = np.zeros((16, 4096)), np.zeros(4096), np.zeros(4096)
+        zero, count = np.zeros(4096), 16
+        wy, weights, _ = row_arrays(self.family, zero, zero + 1.0, zero)
+        eta = np.zeros((count, wy.size))
         begun = time.perf_counter()
-        log_likelihoods(self.family.passes, eta, y, np.ones(4096), zero, np.zeros(16))
-        return (time.perf_counter() - begun) / eta.size
+        log_likelihoods(self.family.passes, eta, wy, weights, np.zeros(weights.size), np.zeros(count))
+        return (time.perf_counter() - begun) / (count * zero.size)
 
     def log_likelihoods(self, points: FloatArray) -> FloatArray:
         """Return log-likelihoods (m,) at the same points (m, W), in one pass."""

@@ -31,7 +31,7 @@ class ChunkSums:
     statistics : SufficientStatistics
         Statistics of the columns and of the response minus the offset.
     response : SufficientStatistics
-        Statistics of the response alone.
+        Statistics of the response alone; of classes, of being in each but the first.
     largest : ndarray (D + 1,)
         Largest absolute values of the columns and of the response, which comes last.
     extras : dict of str to ndarray (2,)
@@ -44,15 +44,16 @@ class ChunkSums:
     extras: dict[str, FloatArray]
 
     @classmethod
-    def of(cls, data: DesignData) -> "ChunkSums":
-        """Return the sums over the rows of `data`."""
+    def of(cls, data: DesignData, responses: FloatArray | None = None) -> "ChunkSums":
+        """Return the sums over the rows of `data`, of which linear predictors have `responses` (L, n)."""
+        several = data.y[None] if responses is None else responses
         weights, offset = data.extras.get("weights"), data.extras.get("offset")
         target = data.y if offset is None else data.y - offset
         # Values too large to be squared are refused, with names of columns, after all rows have been read.
         with np.errstate(over="ignore", invalid="ignore"):
             return cls(
                 SufficientStatistics.of(data.X, target, weights),
-                SufficientStatistics.of(np.empty((data.n, 0)), data.y, weights),
+                SufficientStatistics.of(several[:-1].T, several[-1], weights),
                 largest_values(data),
                 {key: np.array([values.min(), values.max()]) for key, values in data.extras.items()},
             )

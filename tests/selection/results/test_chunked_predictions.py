@@ -58,6 +58,7 @@ def fits(table):
         "negbin from chunks": rj.negbin("visits ~ a + b + g", chunks, offset="o").fit(rng=1),
         "gamma": rj.gamma("cost ~ a + b + g", table).fit(rng=1),
         "classes": rj.multinomial("way ~ a + b + g", table).fit(rng=1),
+        "classes from chunks": rj.multinomial("way ~ a + b + g", chunks).fit(rng=1),
     }
 
 
@@ -71,6 +72,7 @@ FITS = [
     "negbin from chunks",
     "gamma",
     "classes",
+    "classes from chunks",
 ]
 
 
@@ -108,11 +110,13 @@ def test_files(fits, new, kind, labels, tmp_path):
     for source in (path, data.dataset(path)):
         same(pd.concat(results.predict(source)), wanted)
     assert results.predict(path, to=to) is None
-    same(pd.read_parquet(to), wanted.to_frame())
+    held = pd.DataFrame(wanted)
+    same(pd.read_parquet(to).rename_axis(columns=held.columns.name), held)
     results.get_prediction(path, draws=DRAWS).summary_frame(to=to)
     same(pd.read_parquet(to), frame)
     results.predict(cut(new), to=to)
-    same(pd.read_parquet(to)[wanted.name].reset_index(drop=True), wanted.reset_index(drop=True))
+    again = pd.read_parquet(to)[held.columns].rename_axis(columns=held.columns.name)
+    same(again.reset_index(drop=True), held.reset_index(drop=True))
 
 
 @pytest.mark.parametrize("kind", FITS[1::2])

@@ -1,7 +1,8 @@
 """The posterior of generalised linear models whose rows come in chunks, by a small number of passes."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any, ClassVar
 
 import numpy as np
@@ -19,6 +20,7 @@ from pyrjsel.selection.evidence.expansions import (
     Proposals,
     Quadratic,
     columns_of,
+    exists,
     full_mode,
     laplace_value,
     modes_of,
@@ -30,7 +32,6 @@ from pyrjsel.selection.evidence.surrogate import learn_correction
 from pyrjsel.selection.posterior import Moments, Posterior
 from pyrjsel.selection.regression.chunk_passes import Modes
 from pyrjsel.selection.regression.chunked import ChunkedRegression
-from pyrjsel.selection.regression.columns import independent
 from pyrjsel.selection.samplers._walk import Walk
 from pyrjsel.selection.samplers.base import WIDEST_START, Sampler, default_swaps, default_trades
 from pyrjsel.selection.samplers.listing import (
@@ -146,9 +147,8 @@ def _visited(job: _Task, quadratic: Quadratic) -> tuple[ByteArray, float]:
     for number, child in enumerate(seed.spawn(CHAINS)):
         rng = np.random.Generator(np.random.PCG64(child))
         evidence = quadratic.evidence(job.regression)
-        start = (
-            space.empty_model() if number == 0 else dispersed_start(space, _exists(job), rng, WIDEST_START)
-        )
+        known = partial(exists, job.regression)
+        start = space.empty_model() if number == 0 else dispersed_start(space, known, rng, WIDEST_START)
         walk = Walk(
             [evidence],
             Space(space),
@@ -168,16 +168,6 @@ def _visited(job: _Task, quadratic: Quadratic) -> tuple[ByteArray, float]:
         out.append(np.mean([row.tobytes() not in others for row in words]))
     models = np.unique(np.concatenate(found), axis=0)
     return np.ascontiguousarray(unpack(models, space.n_terms)), float(np.mean(out))
-
-
-def _exists(job: _Task) -> Callable[[ByteArray], bool]:
-    """Return a function that says whether a model (J,) has independent columns."""
-    regression = job.regression
-    if regression.prior.rank_tol == 0:
-        return lambda gamma: True
-    return lambda gamma: independent(
-        regression.rank_gram(regression.model_columns(gamma)[1:] - 1), regression.most_columns
-    )
 
 
 class Passes:
@@ -550,11 +540,11 @@ def _average(
                 moments = np.stack([mean, mean**2 + moments[1] - moments[0] ** 2, moments[2]])
         else:
             columns = np.flatnonzero(columns_of(regression, model[None])[0])
-            moments = moments_at(*single.quadratic.normal(regression, columns), regression.shift[columns])
+            moments = moments_at(*single.quadratic.normal(regression, columns), regression.shifts(columns))
             columns, moments = regression.coefficients(columns, moments)
         sums[:3, columns] += weight / total * moments
         sums[3, columns] += weight / total
-    scale = np.concatenate([[1.0], regression.scale])
+    scale = regression.units
     return Moments.of(sums[0] / scale, sums[1] / scale**2, sums[2], sums[3])
 
 

@@ -24,6 +24,7 @@ def make(n=600):
     rng = np.random.default_rng(4)
     table = pd.DataFrame(rng.normal(size=(n, 3)), columns=list("abc"))
     table["y"] = (rng.random(n) < 1 / (1 + np.exp(-0.4 * table["a"]))).astype(int)
+    table["way"] = table["y"] + (table["b"] > 1)
     return table
 
 
@@ -31,8 +32,9 @@ def cut(data, size=200):
     return lambda: (data.iloc[at : at + size] for at in range(0, len(data), size))
 
 
-def model(source=None):
-    return rj.logit("y ~ a + b + c", cut(make()) if source is None else source)
+def model(source=None, build=rj.logit):
+    y = "way" if build == rj.multinomial else "y"
+    return build(f"{y} ~ a + b + c", cut(make()) if source is None else source)
 
 
 @pytest.fixture(scope="module")
@@ -125,7 +127,8 @@ def test_workers_that_die_of_a_partition_are_named(monkeypatch):
 
 
 @pytest.mark.statistical
-def test_a_pass_whose_worker_dies_is_begun_again(whole, random_state):
+@pytest.mark.parametrize("build", [rj.logit, rj.multinomial])
+def test_a_pass_whose_worker_dies_is_begun_again(build, random_state):
     dd = pytest.importorskip("dask.dataframe")
     distributed = pytest.importorskip("distributed")
     parts = dd.from_pandas(make(), npartitions=3)
@@ -138,7 +141,7 @@ def test_a_pass_whose_worker_dies_is_begun_again(whole, random_state):
         pytest.MonkeyPatch.context() as patch,
     ):
         slow = parts.map_partitions(slowly)
-        found = model(slow)
+        found = model(slow, build)
 
         def deadly(self):
             if len(deaths) < 2:
@@ -149,6 +152,7 @@ def test_a_pass_whose_worker_dies_is_begun_again(whole, random_state):
         patch.setattr(sampler.Passes, "_pass", deadly)
         again = found.fit(rng=1)
     assert len(deaths) == 2
+    whole = model(build=build).fit(rng=1)
     np.testing.assert_allclose(again.inclusion["posterior"], whole.inclusion["posterior"], rtol=1e-9)
 
 
