@@ -153,8 +153,8 @@ class Cox(LogLink):
     error_name: ClassVar[str] = "concordance"
     combines: ClassVar[bool] = False
     whole: ClassVar[str] = (
-        "the partial likelihood is not a sum over rows, since each event is compared with the rows at risk of "
-        "all chunks"
+        "the partial likelihood is not a sum over rows, since each event is compared with the rows at risk "
+        "of all chunks"
     )
     independent: ClassVar[bool] = False
     has_intercept: ClassVar[bool] = False
