@@ -33,7 +33,7 @@ from pyrjsel.selection.samplers.base import (
     no_counts,
 )
 from pyrjsel.selection.samplers.mode_search.search import restart_is_due
-from pyrjsel.selection.samplers.recording.rao_blackwell import WALK_ROWS
+from pyrjsel.selection.samplers.recording.averages import WALK_ROWS
 from pyrjsel.selection.samplers.recording.recorder import Block, Collector
 from pyrjsel.storage import Content
 

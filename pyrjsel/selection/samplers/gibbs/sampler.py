@@ -30,8 +30,9 @@ from pyrjsel.selection.samplers.base import (
     no_counts,
 )
 from pyrjsel.selection.samplers.gibbs._gibbs import MOVES, Gibbs
+from pyrjsel.selection.samplers.recording.averages import WALK_ROWS
 from pyrjsel.selection.samplers.recording.gaussian_average import averaged_moments
-from pyrjsel.selection.samplers.recording.rao_blackwell import WALK_ROWS, estimate
+from pyrjsel.selection.samplers.recording.rao_blackwell import estimate
 from pyrjsel.selection.samplers.recording.recorder import Block, Collector, Manner
 from pyrjsel.storage import Content
 

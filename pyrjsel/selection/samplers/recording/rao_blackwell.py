@@ -24,10 +24,11 @@ from pyrjsel._typing import BoolArray, FloatArray
 from pyrjsel.model_space import PackedModels
 from pyrjsel.report._batches import SHORTEST, TERMS, Batches, combine, pooled, spread
 from pyrjsel.report.errors import IndicatorStats, indicator_stats
-from pyrjsel.selection.samplers.recording.recorder import VISITS_ALONE, Estimate, Segments
+from pyrjsel.selection.samplers.recording.averages import WALK_ROWS, ManySegments, Segments
+from pyrjsel.selection.samplers.recording.recorder import VISITS_ALONE, Estimate
 
-# Rows of the averages of a chain, and of a corrected chain.
-WALK_ROWS, CORRECTED_ROWS = 2, 7
+# Rows of the averages of a corrected chain.
+CORRECTED_ROWS = 7
 H, NOT_H = 0, 1
 VISITS, WEIGHTED_VISITS, SQUARED_VISITS, WEIGHTED_H, WEIGHTED_NOT_H, WEIGHTS, SQUARES = range(CORRECTED_ROWS)
 # Fewest draws with and without a term for an estimate of the surrogate's error.
@@ -43,7 +44,7 @@ def estimate(chains: Sequence[Any], index: np.ndarray, models: PackedModels) -> 
     Parameters
     ----------
     chains : sequence
-        Objects with `averages`, a :class:`Segments`.
+        Objects with `averages`, :class:`Segments` or :class:`ManySegments`.
     index : ndarray (chains, draws)
         Model of each draw, as a row of `models`, for R-hat and for terms that moved.
     models : PackedModels (m, J)
@@ -61,10 +62,10 @@ def estimate(chains: Sequence[Any], index: np.ndarray, models: PackedModels) -> 
     if draws < SHORTEST or batches < 2:
         return Estimate(visits, None, VISITS_ALONE)
     cut = Batches(draws if whole else batches * length, length, batches)
-    averages: list[Segments] = [chain.averages for chain in chains]
+    averages = [chain.averages for chain in chains]
     for chain in chains:
-        chain.averages = replace(chain.averages, sums=chain.averages.sums[:0].copy())
-    if averages[0].sums.shape[1] == WALK_ROWS:
+        chain.averages = None
+    if averages[0].shape[0] == WALK_ROWS:
         mean, excluded = _of_walks(averages, cut, whole)
         words = f"{VISITS_ALONE}; inclusion probabilities are averages of full conditional probabilities"
     else:
@@ -86,13 +87,13 @@ def estimate(chains: Sequence[Any], index: np.ndarray, models: PackedModels) -> 
 
 
 def _of_walks(
-    averages: Sequence[Segments], plan: Batches, whole: bool
+    averages: Sequence[Segments | ManySegments], plan: Batches, whole: bool
 ) -> tuple[tuple[FloatArray, FloatArray, BoolArray], FloatArray]:
     """Return mean, error and disagreement, and exclusion, for chains with the posterior as their target.
 
     Batch means are computed for some terms at a time: those of many terms take memory.
     """
-    size = averages[0].sums.shape[2]
+    size = averages[0].shape[1]
     means, variances = np.empty((len(averages), WALK_ROWS, size)), np.empty((2, size))
     for at in range(0, size, TERMS):
         terms = slice(at, at + TERMS)

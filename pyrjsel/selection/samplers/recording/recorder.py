@@ -14,6 +14,7 @@ from pyrjsel.report.errors import IndicatorStats, indicator_stats
 from pyrjsel.runtime import FitSettings, power_of_2
 from pyrjsel.selection.posterior import Moments
 from pyrjsel.selection.protocols import SingleModel
+from pyrjsel.selection.samplers.recording.averages import ManySegments, Segments, averages_of
 from pyrjsel.storage import Content
 
 # Pairs of importance draws for marginal likelihoods in the table of models.
@@ -26,101 +27,7 @@ COEFFICIENT_BYTES, MOST_COEFFICIENT_BYTES = 32 * 2**20, 256 * 2**20
 # Numbers drawn, or converted to the scale of the design, at a time.
 NUMBERS = 2**17
 
-# Largest number of segments of a chain, even; from half as many they are used as batches: few enough to be
-# long, as in pyrjsel.report, and enough for a precise error estimate.
-SEGMENTS = 40
-# The same for more terms than MANY, whose sums take memory.
-FEW_SEGMENTS, MANY = 16, 2**14
-# Length of the longest segment, for more draws than a chain can have.
-LONGEST = 2**32
-
 VISITS_ALONE = "visit frequencies"
-
-
-class Averages:
-    """Sums of rows of averages over segments of equal length of a chain.
-
-    When all segments are full, pairs are merged: the segments depend on the present number of draws, not on
-    the planned one.
-
-    Parameters
-    ----------
-    rows : int
-        Number of rows that are summed.
-    n_terms : int
-
-    Attributes
-    ----------
-    sums : ndarray (segments, rows, J)
-        Sums over draws.
-    length : int64 array ()
-        Draws of a segment.
-    """
-
-    def __init__(self, rows: int, n_terms: int) -> None:
-        self.segments = SEGMENTS if n_terms <= MANY else FEW_SEGMENTS
-        self.sums = np.zeros((self.segments, rows, n_terms))
-        self.length = np.array(1, dtype=np.int64)
-
-    def at(self, draw: int) -> tuple[FloatArray, int]:
-        """Return the sums (rows, J) of the segment with draw number `draw`, and its end.
-
-        Draws are given in order.
-        """
-        while draw >= self.segments * self.length:
-            half = self.segments // 2
-            np.add(self.sums[0::2], self.sums[1::2], out=self.sums[:half])
-            self.sums[half:] = 0.0
-            self.length *= 2
-        segment = draw // int(self.length)
-        return self.sums[segment], (segment + 1) * int(self.length)
-
-    def totals(self) -> dict[str, np.ndarray]:
-        """Return the arrays by name, without copies."""
-        return {"averages": self.sums, "segment": self.length}
-
-    def check(self) -> None:
-        """Raise :class:`StoreError` if the arrays are invalid after reading."""
-        if not 1 <= self.length <= LONGEST or int(self.length) & (int(self.length) - 1):
-            raise StoreError(f"segments have {int(self.length)} draws, which is no power of 2")
-
-    def of(self, iterations: int, thin: int, time: float) -> "Segments":
-        """Return the segments of a chain after a number of iterations, each of which has added `time`."""
-        return Segments(self.sums, int(self.length), iterations / thin, time * thin)
-
-
-@dataclass(frozen=True)
-class Segments:
-    """Sums over segments of a chain.
-
-    Attributes
-    ----------
-    sums : ndarray (segments, rows, J)
-        Shared with the state of the chain, not a copy.
-    length : int
-        Draws of a segment.
-    draws : float
-        Number of draws; not whole if a chain was interrupted between two draws.
-    unit : float
-        Increase of the sum of a constant 1 with each draw.
-    """
-
-    sums: FloatArray
-    length: int
-    draws: float
-    unit: float
-
-    def batch_means(
-        self, length: int, count: int, rows: slice = slice(None), terms: slice = slice(None)
-    ) -> FloatArray:
-        """Return averages (count, rows, J) over batches of `length` draws, a multiple of segments."""
-        each = length // self.length
-        sums = self.sums[: count * each, rows, terms]
-        return np.asarray(sums.reshape(count, each, *sums.shape[1:]).sum(axis=1) / (length * self.unit))
-
-    def means(self, draws: int) -> FloatArray:
-        """Return averages (rows, J) over all `draws` draws."""
-        return np.asarray(self.sums.sum(axis=0) / (draws * self.unit))
 
 
 @dataclass(frozen=True)
@@ -177,7 +84,7 @@ class ChainDraws:
     sums: FloatArray
     counts: np.ndarray
     nuisance: Values = field(default_factory=dict)
-    averages: Segments | None = None
+    averages: Segments | ManySegments | None = None
     described: dict[str, FloatArray] = field(default_factory=dict)
     effective: FloatArray | None = None
 
@@ -323,7 +230,7 @@ class Collector:
         self.width = n_columns + len(nuisance)
         self.n_words = pack(np.zeros((1, n_terms), dtype=np.uint8)).shape[1]
         self.sums = np.zeros((n_sums, n_columns))
-        self.averages = Averages(rows, n_terms) if rows else None
+        self.averages = averages_of(rows, n_terms) if rows else None
         # Recorded series, in order.
         self.series = {
             "index": Series(np.empty(0, dtype=np.int32)),
@@ -363,7 +270,7 @@ class Collector:
 
     def totals(self) -> dict[str, np.ndarray]:
         """Return the arrays of sums over draws, without copies."""
-        more = {} if self.averages is None else self.averages.totals()
+        more = {} if self.averages is None else self.averages.arrays()
         return {"sums": self.sums, **more}
 
     def news(self) -> dict[str, np.ndarray]:

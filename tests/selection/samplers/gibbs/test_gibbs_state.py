@@ -12,7 +12,7 @@ from state_files import read, write
 from pyrjsel.distributions import InverseGamma
 from pyrjsel.selection.priors.coefficients import GPrior, Normal
 from pyrjsel.selection.samplers.gibbs.sampler import GibbsChain
-from pyrjsel.selection.samplers.recording.recorder import Segments
+from pyrjsel.selection.samplers.recording.averages import Segments
 
 SIZES, NAMES = (1, 2, 1, 1, 1), ["a", "b", "c", "a:c", "d"]
 DRAWS, BURN_IN, THIN, EVERY = 60, 20, 3, 2

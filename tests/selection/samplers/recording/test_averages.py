@@ -6,19 +6,22 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from pyrjsel import ParameterError
+from pyrjsel import ParameterError, StoreError
 from pyrjsel.model_space import PackedModels
 from pyrjsel.report import errors
 from pyrjsel.runtime.ladder import EXCHANGE_RATE, HOTTEST, adapted, check_temperatures
-from pyrjsel.selection.samplers.recording import rao_blackwell
-from pyrjsel.selection.samplers.recording.rao_blackwell import CORRECTED_ROWS, WALK_ROWS, estimate
-from pyrjsel.selection.samplers.recording.recorder import (
+from pyrjsel.selection.samplers.recording import averages, rao_blackwell
+from pyrjsel.selection.samplers.recording.averages import (
     FEW_SEGMENTS,
     MANY,
     SEGMENTS,
-    VISITS_ALONE,
+    WALK_ROWS,
     Averages,
+    ManyAverages,
+    averages_of,
 )
+from pyrjsel.selection.samplers.recording.rao_blackwell import CORRECTED_ROWS, estimate
+from pyrjsel.selection.samplers.recording.recorder import VISITS_ALONE
 
 GAMMA = np.array([[0, 0], [1, 0], [0, 1], [1, 1]], dtype=np.uint8)
 
@@ -200,6 +203,51 @@ def test_terms_in_parts_have_the_same_estimates(over, monkeypatch):
     np.testing.assert_array_equal(parts.excluded, whole.excluded)
     for name in ("mean", "mcse", "ess", "r_hat", "stuck", "disagree"):
         np.testing.assert_array_equal(getattr(parts.terms, name), getattr(whole.terms, name), err_msg=name)
+
+
+@pytest.mark.parametrize("last", [4, 29, 64, 100, 128.5])  # one segment a draw, merged ones, one cut short
+def test_many_terms_have_the_estimates_of_all_their_sums(last, monkeypatch):
+    """Averages are the same to rounding, errors to some digits of single precision; states resume."""
+    monkeypatch.setattr(averages, "SEGMENTS", FEW_SEGMENTS)
+    rng = np.random.default_rng(8)
+    values = rng.random((3, 129, 70)) ** 4
+    values[..., 0] = 1.0 - 1e-9 * values[..., 0]  # nearly certain
+    values[..., 1] = 0.3  # constant: no error
+    values[..., 2] *= 1e-9
+    values[:, 0, 2] = 1.0  # far from the first draw
+    index, models = rng.integers(0, 9, size=(3, int(last))), PackedModels.of(rng.integers(0, 2, (9, 70)))
+    found = []
+    for kind in (lambda: Averages(WALK_ROWS, 70), lambda: ManyAverages(70)):
+        chains = []
+        for c in range(3):
+            kept = kind()
+            for i in range(-int(-last // 1)):
+                if i == 11:  # the state is saved and read
+                    kept, saved = kind(), {name: array.copy() for name, array in kept.arrays().items()}
+                    for name, into in kept.arrays().items():
+                        into[...] = saved[name]
+                    kept.check()
+                part = min(1.0, last - i) * values[c, i]
+                kept.at(i)[0][:] += [part, min(1.0, last - i) - part]
+            chains.append(SimpleNamespace(averages=kept.of(last, 1, 1.0)))
+        found.append(estimate(chains, index, models))
+    (want, many), whole = found, last == int(last)
+    np.testing.assert_allclose(many.terms.mean, want.terms.mean, rtol=1e-14 if whole else 1e-6)
+    # Exclusion is known in total, that is, up to the last full segment.
+    np.testing.assert_allclose(many.excluded, want.excluded, rtol=1e-14 if whole else 1e-1)
+    np.testing.assert_allclose(many.terms.mcse, want.terms.mcse, rtol=1e-5)
+    assert np.isnan(many.terms.mcse[1])
+    np.testing.assert_array_equal(many.terms.disagree, want.terms.disagree)
+
+
+def test_only_averages_of_many_terms_are_kept_in_part():
+    assert isinstance(averages_of(WALK_ROWS, MANY), Averages)
+    assert isinstance(averages_of(WALK_ROWS, MANY + 1), ManyAverages)
+    assert isinstance(averages_of(CORRECTED_ROWS, MANY + 1), Averages)
+    kept = ManyAverages(1)
+    kept.full[...] = FEW_SEGMENTS + 1
+    with pytest.raises(StoreError, match="segments are full"):
+        kept.check()
 
 
 def test_few_draws_are_visits_alone():
