@@ -129,6 +129,49 @@ class Family(ABC):
         """
         raise NotImplementedError
 
+    def row_terms(
+        self, y: FloatArray, w: FloatArray, eta: FloatArray, t: FloatArray
+    ) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray, FloatArray, FloatArray]:
+        """Return the terms with eta of log-likelihoods (m,) at `eta` (m, n) and coordinates `t` (m, K).
+
+        And their derivatives: the first and minus the second in eta (m, n), the same in t, (m, K) and
+        (m, K, K), and minus the mixed ones (m, K, n).
+        """
+        raise NotImplementedError
+
+    def row_values(self, y: FloatArray, w: FloatArray, eta: FloatArray, t: FloatArray) -> FloatArray:
+        """Return these terms (m,) alone."""
+        raise NotImplementedError
+
+    def rest(self, t: FloatArray, n: int) -> tuple[FloatArray, FloatArray, FloatArray]:
+        """Return the terms without eta of `n` rows at coordinates `t` (m, K), and their derivatives.
+
+        The first and minus the second, (m, K) and (m, K, K).
+        """
+        raise NotImplementedError
+
+    def tabulate(self, y: FloatArray, w: FloatArray, offset: FloatArray | float) -> FloatArray | None:
+        """Return what else the family must know of all responses with positive weights, as a table.
+
+        Tables of parts of the rows are merged by :meth:`gather` of both side by side.
+        """
+        return None
+
+    def gather(self, table: FloatArray) -> FloatArray:
+        """Return a table without repetitions."""
+        return table
+
+    def learned(self, y: FloatArray, table: FloatArray, n: int) -> Self:
+        """Return the family with the table of all `n` rows; `y` has their smallest and largest response."""
+        return self
+
+    def of_sums(self, means: FloatArray, sd: float, weight: float) -> Self:
+        """Return the family with what it learns from sums over rows, in place of the rows themselves.
+
+        `means` (L,) and `sd` are of the responses without the offset, `weight` is that of all rows.
+        """
+        return self.for_rows(means, np.full(means.size, weight), None)
+
     def log_prior(self, t: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
         """Return log prior densities of coordinates (..., K), their slopes and minus second derivatives.
 

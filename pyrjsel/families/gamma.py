@@ -154,7 +154,7 @@ class Gamma(Sized, LogLink):
             if not np.any(weights > 0):
                 raise DataError("The 'weights' must have a positive value. Got only zeros.")
 
-    def learned(self, y: FloatArray, table: FloatArray) -> Self:
+    def learned(self, y: FloatArray, table: FloatArray, n: int) -> Self:
         """Return the family with the table of all rows; `y` has their smallest and largest response.
 
         Raises
@@ -167,7 +167,7 @@ class Gamma(Sized, LogLink):
                 "The response must have two different values for an estimate of its shape; "
                 f"or give 'shape'. Got only {y[0]:g}."
             )
-        return super().learned(y, table)
+        return super().learned(y, table, n)
 
     def curvature(self, mean: FloatArray) -> FloatArray:
         """Return the expected information on eta: the shape, whatever the mean."""

@@ -76,6 +76,10 @@ class Sized(Family):
         """Return the table of responses (n,) with positive weights."""
         return cls.gather(cls.entries(y, w))
 
+    def tabulate(self, y: FloatArray, w: FloatArray, offset: FloatArray | float) -> FloatArray | None:
+        """Return the table of these, unless the size is known."""
+        return self.summarise(y, w) if self.value is None else None
+
     @classmethod
     def gather(cls, table: FloatArray) -> FloatArray:
         """Return a table with the columns of equal keys added up, in the order of the keys."""
@@ -149,7 +153,7 @@ class Sized(Family):
         w = np.ones(y.size) if weights is None else weights
         used = w > 0
         y, w, known = y[used], w[used], np.zeros(y.size)[used] if offset is None else offset[used]
-        learned = self if self.table is not None else self.learned(y, self.summarise(y, w))
+        learned = self if self.table is not None else self.learned(y, self.summarise(y, w), y.size)
 
         def loss(t: float) -> float:
             eta = learned.at(float(np.exp(t))).null_intercept(y, w, known) + known
@@ -161,8 +165,8 @@ class Sized(Family):
             float(np.exp(scipy.optimize.minimize_scalar(loss, bounds=ends, method="bounded").x))
         )
 
-    def learned(self, y: FloatArray, table: FloatArray) -> Self:
-        """Return the family with the table of all rows; `y` has their smallest and largest response."""
+    def learned(self, y: FloatArray, table: FloatArray, n: int) -> Self:
+        """Return the family with the table of all `n` rows; `y` has their smallest and largest response."""
         return replace(self, table=table)
 
     def log_prior(self, t: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
@@ -188,6 +192,22 @@ class Sized(Family):
     @abstractmethod
     def constants(self, size: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
         """Return the terms without eta for sizes (m,), and their two derivatives in the log size."""
+
+    def row_terms(
+        self, y: FloatArray, w: FloatArray, eta: FloatArray, t: FloatArray
+    ) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray, FloatArray, FloatArray]:
+        """Return the terms with eta; see :meth:`Family.row_terms`."""
+        value, residual, weight, slope, curve, cross = self.terms(y, w, eta, t[:, 0])
+        return value, residual, weight, slope[:, None], curve[:, None, None], cross[:, None]
+
+    def row_values(self, y: FloatArray, w: FloatArray, eta: FloatArray, t: FloatArray) -> FloatArray:
+        """Return these terms (m,) alone."""
+        return self.values(y, w, eta, t[:, 0])
+
+    def rest(self, t: FloatArray, n: int) -> tuple[FloatArray, FloatArray, FloatArray]:
+        """Return the terms without eta; see :meth:`Family.rest`."""
+        value, slope, bend = self.constants(np.exp(t[:, 0]))
+        return value, slope[:, None], -bend[:, None, None]
 
     def lost(self, y: FloatArray, w: FloatArray) -> float:
         """Return how much the terms with eta of combined rows exceed those of original ones, for a size of 1.

@@ -27,6 +27,8 @@ MOST_DF = 1e6
 LOG_2 = float(np.log(2.0))
 # EM steps for a typical sigma, which needs few digits.
 STEPS, ENOUGH = 200, 1e-8
+# Most frequent responses that are counted, exactly if there are no more of them.
+COUNTED = 4096
 # Coordinates among which typical degrees of freedom are looked for.
 RANGE = (-6.0, 6.0)
 
@@ -115,14 +117,7 @@ class Student(IdentityLink):
     def for_rows(self, y: FloatArray, weights: FloatArray | None, offset: FloatArray | None) -> "Student":
         """Return the family with the estimates of intercept and sigma in the model without terms."""
         shifted = y if offset is None else y - offset
-        ties = int(np.unique(shifted, return_counts=True)[1].max())
-        if ties - 1 >= self._least_df * (y.size - ties):
-            less = "" if offset is None else " minus the offset"
-            raise DataError(
-                f"The response{less} must have fewer equal values: with {ties} of {y.size} and "
-                f"df={self._least_df:g}, sigma has no posterior, since they are fitted perfectly as it goes "
-                "to 0."
-            )
+        self.check_ties(int(np.unique(shifted, return_counts=True)[1].max()), y.size)
         if self.df is not None:
             return self._at_null(shifted)
 
@@ -133,6 +128,41 @@ class Student(IdentityLink):
 
         best = scipy.optimize.minimize_scalar(loss, bounds=RANGE, method="bounded", options={"xatol": 1e-3})
         return replace(self, usual_df=float(df_at(best.x)))._at_null(shifted)
+
+    def check_ties(self, ties: int, n: int) -> None:
+        """Raise :class:`DataError` if so many of `n` responses (minus offsets) are equal."""
+        if ties - 1 >= self._least_df * (n - ties):
+            raise DataError(
+                f"The response, minus an offset, must have fewer equal values: with {ties} of {n} and "
+                f"df={self._least_df:g}, sigma has no posterior, since they are fitted perfectly as it goes to "
+                "0."
+            )
+
+    def tabulate(self, y: FloatArray, w: FloatArray, offset: FloatArray | float) -> FloatArray | None:
+        """Return the most frequent responses minus offsets, and their numbers."""
+        return self.gather(np.stack([y - offset, np.ones_like(y)]))
+
+    def gather(self, table: FloatArray) -> FloatArray:
+        """Return the most frequent values and their numbers.
+
+        If there are more than 4,096, numbers are too small by at most n / 4,097, also of merged tables (Misra
+        and Gries 1982; Agarwal et al. 2013).
+        """
+        values, place = np.unique(table[0], return_inverse=True)
+        numbers = np.bincount(place, table[1])
+        if values.size > COUNTED:
+            numbers = numbers - np.partition(numbers, -COUNTED - 1)[-COUNTED - 1]
+        return np.stack([values, numbers])[:, numbers > 0]
+
+    def learned(self, y: FloatArray, table: FloatArray, n: int) -> Self:
+        """Return the family, if few enough of `n` responses are equal."""
+        self.check_ties(int(table[1].max()), n)
+        return self
+
+    def of_sums(self, means: FloatArray, sd: float, weight: float) -> Self:
+        """Return the family with the location and, for typical df, the scale of errors with this sd."""
+        df = max(self.usual_df, 3.0)
+        return replace(self, given=sd * np.sqrt((df - 2.0) / df), location=float(means[0]))
 
     @property
     def _least_df(self) -> float:
@@ -174,27 +204,64 @@ class Student(IdentityLink):
 
         Weights are ones.
         """
-        df = float(self._df_at(t))
-        r, scale, more = y - eta, df * np.exp(2.0 * t[0]), df + 1.0
+        terms, (value, slope, curve) = self.row_terms(y, w, eta[None], t[None]), self.rest(t[None], y.size)
+        return (
+            float((terms[0] + value)[0]),
+            terms[1][0],
+            terms[2][0],
+            (terms[3] + slope)[0],
+            (terms[4] + curve)[0],
+            terms[5][0],
+        )
+
+    def row_terms(
+        self, y: FloatArray, w: FloatArray, eta: FloatArray, t: FloatArray
+    ) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray, FloatArray, FloatArray]:
+        """Return the terms with eta; see :meth:`Family.row_terms`."""
+        df = self._df_at(t)
+        size, of_row = (df * np.exp(2.0 * t[:, 0]))[:, None], (df + 1.0)[:, None]
+        r, more = y - eta, df + 1.0
         square = r * r
-        whole = scale + square
-        logs, share = float(np.log1p(square / scale).sum()), float((square / whole).sum())
-        both = scale * float((square / whole**2).sum())
-        residual, cross = more * r / whole, 2.0 * more * scale * r / whole**2
-        value = y.size * float(log_at_zero(np.array(df)) - t[0]) - 0.5 * more * logs
-        slope, curve = [-y.size + more * share], [[2.0 * more * both]]
-        mixed = cross[None]
+        whole = size + square
+        part = square / whole
+        logs, share, both = (
+            np.log1p(square / size).sum(axis=1),
+            part.sum(axis=1),
+            (part * size / whole).sum(axis=1),
+        )
+        residual = of_row * r / whole
+        cross = 2.0 * residual * size / whole
+        slope, curve, mixed = (more * share)[:, None], (2.0 * more * both)[:, None, None], cross[:, None]
         if self.df is None:
             # Derivatives in df, and those in its coordinate.
-            away, (first, second) = df - LEAST_DF, slopes_at_zero(df)
-            down = y.size * first - 0.5 * logs + 0.5 * more / df * share
-            bend = y.size * second + (0.5 * share * (df - 1.0) - 0.5 * more * both) / df**2
+            away = df - LEAST_DF
+            down = -0.5 * logs + 0.5 * more / df * share
+            bend = (0.5 * share * (df - 1.0) - 0.5 * more * both) / df**2
             with_t = -away * (share - more / df * both)
-            slope.append(away * down)
-            curve = [[*curve[0], with_t], [with_t, -away * (away * bend + down)]]
-            mixed = np.stack([cross, -away * (r / whole - 0.5 * cross / df)])
-        weight = more * (scale - square) / whole**2
-        return value, residual, weight, np.array(slope), np.array(curve), mixed
+            slope = np.column_stack([slope, away * down])
+            curve = np.stack([more * 2.0 * both, with_t, with_t, -away * (away * bend + down)], axis=1)
+            curve = curve.reshape(-1, 2, 2)
+            of_df = -away[:, None] * (r / whole - 0.5 * cross / df[:, None])
+            mixed = np.stack([cross, of_df], axis=1)
+        return -0.5 * more * logs, residual, of_row * (size - square) / whole**2, slope, curve, mixed
+
+    def row_values(self, y: FloatArray, w: FloatArray, eta: FloatArray, t: FloatArray) -> FloatArray:
+        """Return these terms (m,) alone."""
+        df = self._df_at(t)
+        r = y - eta
+        r *= r
+        r /= (df * np.exp(2.0 * t[:, 0]))[:, None]
+        return np.asarray(-0.5 * (df + 1.0) * np.log1p(r, out=r).sum(axis=1))
+
+    def rest(self, t: FloatArray, n: int) -> tuple[FloatArray, FloatArray, FloatArray]:
+        """Return the terms without eta; see :meth:`Family.rest`."""
+        df, (m, k) = self._df_at(t), t.shape
+        slope, curve = np.full((m, k), -float(n)), np.zeros((m, k, k))
+        if self.df is None:
+            first, second = np.array([slopes_at_zero(each) for each in df.tolist()]).T
+            away = df - LEAST_DF
+            slope[:, 1], curve[:, 1, 1] = n * away * first, -n * away * (away * second + first)
+        return n * (log_at_zero(df) - t[:, 0]), slope, curve
 
     def lack_of_concavity(self, y: FloatArray, eta: FloatArray, t: FloatArray) -> FloatArray:
         """Return what those of ``joint`` lack to the weights of the EM algorithm, whose steps ascend."""

@@ -1,6 +1,6 @@
 """Marginal likelihoods of models of rows in chunks: modes of many models by the same passes."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from hashlib import blake2b
 from typing import Any
 
@@ -32,39 +32,45 @@ def full_mode(regression: ChunkedRegression) -> Modes:
     Coefficients are independent there, with the precisions of the prior, so that it exists whatever columns
     depend on each other.
     """
-    precision, pull = np.diag(regression.precision).copy(), regression.pull.copy()
+    prior, none = regression.prior, np.zeros(regression.n_columns)
+    precision, start = np.diag(prior.precision).copy(), regression.start[None]
     precision[regression.leading :][precision[regression.leading :] == 0] = 1.0  # constant columns
-    pull[: regression.n_columns] = 0.0
-    start = regression.start[None]
-    return Modes(np.ones(start.shape, bool), np.diag(precision), pull, start, regression.sized is not None)
+    apart = replace(prior, precision=np.diag(precision), shift=none, penalty=none)
+    return regression.modes(np.ones(start.shape, bool), start, replace(regression.point_prior, prior=apart))
 
 
 @dataclass(frozen=True)
 class Quadratic:
     """The log-likelihood to second order around one point, for all models.
 
-    ``b'cross - b'information b / 2``, up to a constant, with an unknown log size as one more coordinate of b.
+    ``b'cross - b'information b / 2``, up to a constant, with parameters of the family as further coordinates
+    of b, and with a normal prior like that near their values at that point, `t` (K,).
     """
 
     information: FloatArray
     cross: FloatArray
+    t: FloatArray
 
     @classmethod
     def of(cls, full: Modes) -> "Quadratic":
         """Return the expansion at the mode of all columns."""
         information = square(full.information[0], full.point.shape[1])
-        return cls(information, full.gradient[0] + information @ full.point[0])
+        t = full.point[0, full.point.shape[1] - full.prior.extra :].copy()
+        return cls(information, full.gradient[0] + information @ full.point[0], t)
 
     def evidence(self, regression: ChunkedRegression) -> ConjugateEvidence:
         """Return marginal likelihoods, up to a constant."""
-        prior = regression.prior
-        precision = np.ascontiguousarray(prior.precision)
+        prior, d = regression.prior, regression.n_columns
         known = prior.log_weights is not None
-        gram, cross = self.information + regression.precision, self.cross + regression.pull
-        if regression.sized is not None:
-            # Integrated over the log size.
-            share = gram[:-1, -1] / gram[-1, -1]
-            gram, cross = gram[:-1, :-1] - np.outer(share, gram[-1, :-1]), cross[:-1] - share * cross[-1]
+        near, pull = regression.point_prior.near(self.t)
+        gram, cross = self.information + near, self.cross + pull
+        if self.t.size:
+            # Integrated over parameters of the family, but for the scale of the prior.
+            share = np.linalg.solve(gram[d:, d:], gram[d:, :d]).T
+            gram, cross = gram[:d, :d] - share @ gram[d:, :d], cross[:d] - share @ cross[d:]
+            if regression.family.scaled:
+                prior = prior.times(float(np.exp(2.0 * (regression.family.typical[0] - self.t[0]))))
+        precision = np.ascontiguousarray(prior.precision)
         return ConjugateEvidence(
             GaussianScore.known(),
             FullGram(np.ascontiguousarray(gram)),
@@ -79,13 +85,13 @@ class Quadratic:
 
     def normal(self, regression: ChunkedRegression, columns: IntArray) -> tuple[FloatArray, FloatArray]:
         """Return mode (d,) and Cholesky factor (d, d) of the precision of some coordinates given the data."""
-        some = np.ix_(columns, columns)
-        factor = np.asarray(np.linalg.cholesky(self.information[some] + regression.precision[some]), float)
-        return cho_solve((factor, True), (self.cross + regression.pull)[columns]), factor
+        some, (near, pull) = np.ix_(columns, columns), regression.point_prior.near(self.t)
+        factor = np.asarray(np.linalg.cholesky(self.information[some] + near[some]), float)
+        return cho_solve((factor, True), (self.cross + pull)[columns]), factor
 
 
 def columns_of(regression: ChunkedRegression, gammas: ByteArray) -> BoolArray:
-    """Return the coordinates of models (m, J) as a mask (m, W): intercepts, columns, an unknown log size."""
+    """Return the coordinates of models (m, J) as a mask (m, W): all but columns that a model lacks."""
     out = np.ones((len(gammas), regression.start.size), bool)
     inside = np.repeat(gammas.astype(bool), np.diff(regression.term_start), axis=1)
     out[:, regression.leading : regression.n_columns] = inside
@@ -106,7 +112,7 @@ def modes_of(regression: ChunkedRegression, quadratic: Quadratic, gammas: ByteAr
     start = np.zeros(inside.shape)
     for row, columns in enumerate(inside):
         start[row, columns] = quadratic.normal(regression, np.flatnonzero(columns))[0]
-    return Modes(inside, regression.precision, regression.pull, start, regression.sized is not None)
+    return regression.modes(inside, start)
 
 
 def laplace_value(regression: ChunkedRegression, modes: Modes, row: int) -> float:
@@ -115,7 +121,8 @@ def laplace_value(regression: ChunkedRegression, modes: Modes, row: int) -> floa
         return -np.inf
     columns, slope, factor = np.flatnonzero(modes.inside[row]), modes.slope(row), modes.factor(row)
     half = solve_triangular(factor, slope, lower=True)
-    log_prior = regression.log_prior(modes.point[row, columns], columns)
+    inside, prior = modes.inside[row], regression.point_prior
+    log_prior = prior.constant(inside) + float(prior.values(modes.point[row], inside))
     size = 0.5 * columns.size * np.log(2.0 * np.pi) - float(np.log(np.diag(factor)).sum())
     return float(modes.value[row] + log_prior + size + 0.5 * half @ half)
 
@@ -180,7 +187,8 @@ class Proposals:
         modes, regression = self.modes, self.regression
         columns, factor = np.flatnonzero(modes.inside[row]), modes.factor(row)
         own, d = np.ascontiguousarray(points[:, columns]), columns.size
-        prior = np.array([regression.log_prior(point, columns) for point in own])
+        inside, target = modes.inside[row], regression.point_prior
+        prior = target.constant(inside) + target.values(points, inside)
         density = np.repeat(log_student(self.radius[row], d, PROPOSAL_DF), 2)
         log_weight = values + prior - density
         top = float(log_weight.max())
@@ -294,4 +302,8 @@ class Expansions:
         out = np.zeros((size, self.regression.start.size))
         out[:, columns] = mode + solve_triangular(factor, noise, lower=True, trans="T").T
         width = self.regression.n_columns
-        return out[:, :width], {name: np.exp(out[:, width]) for name in self.regression.nuisance.names}
+        names = self.regression.nuisance.names
+        if not names:
+            return out, {}
+        behind = self.regression.family.parameters(out[:, width:])
+        return out[:, :width], {name: behind[:, k] for k, name in enumerate(names)}

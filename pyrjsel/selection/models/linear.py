@@ -27,6 +27,7 @@ from pyrjsel.selection.priors.coefficients import GPrior, Normal, for_unit_scale
 from pyrjsel.selection.priors.g_mixtures import Mixture
 from pyrjsel.selection.priors.registry import GAUSSIAN
 from pyrjsel.selection.protocols import SingleModel
+from pyrjsel.selection.regression.chunked import ChunkedRegression, ChunkedRows
 from pyrjsel.selection.regression.gaussian import GaussianRegression
 from pyrjsel.selection.regression.glm import Regression
 from pyrjsel.selection.regression.summed_rows import ChunkSums, SummedRows
@@ -279,9 +280,9 @@ class LinearSelection(Selection):
     ) -> Self:
         """Make a model of rows in chunks, of which sums are kept."""
         if choices.family is not None:
-            raise NotAvailableError(
-                "Student-t errors need all rows, and data in chunks are reduced to sums: give a DataFrame."
-            )
+            return super()._from_chunks(
+                formula, chunks, choices, extras, missing, functions, listed
+            )  # which are read in each pass
         design, reduced = Design.from_chunks(
             formula,
             chunks,
@@ -328,7 +329,7 @@ class LinearSelection(Selection):
         self._family.check(np.zeros(2), sums.extras.get("weights"), self.design.response)
 
     def _response_facts(self) -> list[tuple[str, str]]:
-        if not isinstance(self.data, SummedRows):
+        if self._is_student or not isinstance(self.data, SummedRows):
             return super()._response_facts()
         response = self.data.sums.response
         return Gaussian().moments(
@@ -341,7 +342,7 @@ class LinearSelection(Selection):
         weights = self.data.extras.get("weights")
         return float(self.data.y.size if weights is None else np.sum(weights > 0))
 
-    def _make_regression(self) -> GaussianRegression | Regression:
+    def _make_regression(self) -> GaussianRegression | Regression | ChunkedRegression:
         sigma_prior = self._choices.sigma_prior
         if self._is_student:
             return self._student_regression()
@@ -371,11 +372,11 @@ class LinearSelection(Selection):
             choices = replace(choices, sigma_prior=choices.sigma_prior.restrict(len(keep)))
         return choices
 
-    def _student_regression(self) -> Regression:
+    def _student_regression(self) -> Regression | ChunkedRegression:
         """Return the regression with Student-t errors."""
         if self._choices.sigma_prior is not None:
             raise bad_value("sigma_prior", "None if errors='student'", self._choices.sigma_prior)
-        if "weights" in self.data.extras:
+        if "weights" in self.design.extra_columns:
             raise NotAvailableError(
                 "Student-t errors do not support 'weights', whose scale would not be that of a variance: "
                 "leave them out, or use errors='normal'."
@@ -391,11 +392,14 @@ class LinearSelection(Selection):
                 f"whose variance is a multiple of sigma^2. Got {prior!r}: use one of these, or "
                 "errors='normal'."
             )
+        sizes, prior = [len(term.columns) for term in self.design.terms], for_unit_scale(prior)
+        if isinstance(self.data, ChunkedRows):
+            return self.data.regression(sizes, prior, self._family)
         return Regression.build(
             self.data.X,
             self.data.y,
-            [len(term.columns) for term in self.design.terms],
-            for_unit_scale(prior),
+            sizes,
+            prior,
             offset=self.data.extras.get("offset"),
             family=self._family,
         )

@@ -4,13 +4,14 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 import numpy as np
-from scipy.linalg import cho_solve, lstsq
+from scipy.linalg import block_diag, cho_solve, lstsq
 
 from pyrjsel._errors import DataError
 from pyrjsel._typing import BoolArray, FloatArray, IntArray
 from pyrjsel.design import DesignData
-from pyrjsel.families import Family, unknown_size
+from pyrjsel.families import Family
 from pyrjsel.families._family import derivatives, log_likelihoods
+from pyrjsel.selection.priors.base import CompiledPrior
 
 # Products of pairs of columns are formed for blocks of rows of about this many numbers.
 NUMBERS = 2**19
@@ -19,7 +20,8 @@ NUMBERS = 2**19
 CLOSE = 1e-6
 # A step is taken unless it lowers the log posterior by more than this proportion, its rounding error.
 ROUNDING = 1e-12
-# Where the log-likelihood is not concave in the log size: longest step of it, and least curvature.
+# Where the log-likelihood is not concave in parameters of the family: longest step of them, and least
+# curvature.
 LONGEST, LEAST = 1.0, 1e-3
 # Largest number of passes of one search.
 MOST_PASSES = 40
@@ -29,7 +31,7 @@ MOST_PASSES = 40
 class Derivatives:
     """Log-likelihoods with their derivatives at m points of W coordinates.
 
-    Coordinates are the coefficients, and the log of the size of a :class:`Sized` family if it is unknown.
+    Coordinates are the coefficients, and those of expanded parameters of the family.
 
     Attributes
     ----------
@@ -66,15 +68,16 @@ class Derivatives:
         place = _place(a, b) * (self.information.shape[1] // pairs) + _place(row, column)
         return replace(self, information=self.information[:, place])
 
-    def with_constants(self, family: Family, points: FloatArray) -> "Derivatives":
-        """Return them with what the log-likelihood of an unknown size has besides terms of single rows."""
-        sized = unknown_size(family)
-        if sized is None:
+    def with_rest(self, family: Family, points: FloatArray, n: int) -> "Derivatives":
+        """Return them with terms of expanded parameters alone, for `n` rows."""
+        k = len(family.expanded)
+        if not k:
             return self
-        value, slope, bend = sized.constants(np.exp(points[:, -1]))
+        value, slope, curve = family.rest(points[:, -k:], n)
         gradient, information = self.gradient.copy(), self.information.copy()
-        gradient[:, -1] += slope
-        information[:, -1] -= bend
+        gradient[:, -k:] += slope
+        first = points.shape[1] - k + np.arange(k)
+        information[:, _place(*np.meshgrid(first, first, indexing="ij"))] += np.tril(curve)
         return Derivatives(self.value + value, gradient, information, self.ends)
 
 
@@ -165,8 +168,8 @@ def _block(
     linear, pairs = _linear(points, x, lead), x[:, low] * x[:, high]
     eta = np.ascontiguousarray(linear + shift)
     ends = np.stack([eta.min(axis=1), eta.max(axis=1)], axis=1)
-    sized = unknown_size(family)
-    if sized is None:
+    extra = len(family.expanded)
+    if not extra:
         value, residual, weight = derivatives(
             family.passes, eta, wy, weights, np.zeros(weights.size), np.zeros(m)
         )
@@ -174,11 +177,15 @@ def _block(
         crossed = family.crossed(weight.reshape(m, lead, -1), w)
         return Derivatives(value, gradient, (crossed.reshape(-1, len(x)) @ pairs).reshape(m, -1), ends)
     with np.errstate(over="ignore", invalid="ignore"):  # of steps that go too far
-        value, residual, weight, slope, curve, cross = sized.terms(y, w, linear + offset, points[:, -1])
+        value, residual, weight, slope, curve, cross = family.row_terms(
+            y, w, linear + offset, points[:, -extra:]
+        )
+        mixed = cross @ x
+        behind = [part for k in range(extra) for part in (mixed[:, k], curve[:, k, : k + 1])]
         return Derivatives(
             value,
             np.column_stack([residual @ x, slope]),
-            np.column_stack([weight @ pairs, cross @ x, curve]),
+            np.column_stack([weight @ pairs, *behind]),
             ends,
         )
 
@@ -186,11 +193,11 @@ def _block(
 def chunk_values(data: DesignData, columns: StandardColumns, points: FloatArray) -> FloatArray:
     """Return log-likelihoods (m,) over the rows of a chunk at `points` (m, W), without constants."""
     m, family = len(points), columns.family
-    sized, total, none = unknown_size(family), np.zeros(m), np.zeros(m)
+    extra, total, none = len(family.expanded), np.zeros(m), np.zeros(m)
     for x, y, w, offset in columns.blocks(data, max(64, NUMBERS // (m * family.predictors))):
         linear = _linear(points, x, family.predictors)
-        if sized is not None:
-            total += sized.values(y, w, linear + offset, points[:, -1])
+        if extra:
+            total += family.row_values(y, w, linear + offset, points[:, -extra:])
             continue
         wy, weights, shift = row_arrays(family, y, w, offset)
         eta = np.ascontiguousarray(linear + shift)
@@ -205,19 +212,101 @@ def square(lower: FloatArray, width: int) -> FloatArray:
     return np.asarray(out + np.tril(out, -1).T)
 
 
+@dataclass(frozen=True, eq=False)
+class PointPrior:
+    """The prior of points: coefficients b, and coordinates t of expanded parameters of the family.
+
+    Attributes
+    ----------
+    prior : CompiledPrior
+        The prior of b, at the typical t if it is scaled.
+    family : Family
+    scaled : bool
+        Whether prior standard deviations of b are multiples of exp(t_1).
+    """
+
+    prior: CompiledPrior
+    family: Family
+    scaled: bool = False
+
+    @property
+    def extra(self) -> int:
+        """Number K of coordinates behind the coefficients."""
+        return len(self.family.expanded)
+
+    def _split(self, points: FloatArray) -> tuple[FloatArray, FloatArray]:
+        d = self.prior.shift.size
+        return points[..., :d], points[..., d:]
+
+    def _factor(self, t: FloatArray) -> FloatArray:
+        """Return the precision of b at coordinates (..., K), relative to that at the typical ones."""
+        if not self.scaled:
+            return np.ones(t.shape[:-1])
+        return np.asarray(np.exp(-2.0 * (t[..., 0] - self.family.typical[0])))
+
+    def _exponent(self, b: FloatArray, inside: BoolArray) -> FloatArray:
+        prior = self.prior
+        penalty = float(prior.penalty[inside[: b.shape[-1]]].sum())
+        return np.asarray(b @ prior.shift - 0.5 * np.sum((b @ prior.precision) * b, axis=-1) - 0.5 * penalty)
+
+    def _scales(self, inside: BoolArray) -> int:
+        """Return the number of coefficients of a model (W,) whose prior is proper."""
+        prior = self.prior
+        return int(inside[: prior.shift.size].sum()) - (prior.leading if prior.flat else 0)
+
+    def values(self, points: FloatArray, inside: BoolArray) -> FloatArray:
+        """Return log prior densities of points (m, W) of a model (W,), up to :meth:`constant`."""
+        b, t = self._split(points)
+        found = self._factor(t) * self._exponent(b, inside)
+        if self.scaled:
+            found = found - self._scales(inside) * (t[..., 0] - self.family.typical[0])
+        return np.asarray(found + self.family.log_prior(t)[0] if self.extra else found)
+
+    def constant(self, inside: BoolArray) -> float:
+        """Return what :meth:`values` lack of a model (W,)."""
+        columns = np.flatnonzero(inside[: self.prior.shift.size])
+        none = np.zeros(columns.size)
+        return self.prior.logpdf(none, columns) + 0.5 * float(self.prior.penalty[columns].sum())
+
+    def near(self, t: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Return precision (W, W), and precision times mean (W,), of a normal prior like this one near `t`.
+
+        With the scales of b at `t` (K,).
+        """
+        factor, slope, curve = float(self._factor(t)), np.empty(0), np.empty(0)
+        if self.extra:
+            _, slope, curve = self.family.log_prior(t)
+        precision = (
+            block_diag(factor * self.prior.precision, np.diag(curve)) if self.extra else self.prior.precision
+        )
+        return precision, np.append(factor * self.prior.shift, slope + curve * t)
+
+    def expand(self, point: FloatArray, inside: BoolArray) -> tuple[FloatArray, FloatArray]:
+        """Return the gradient (W,) at a point (W,) of a model, and minus the second derivatives (W, W)."""
+        b, t = self._split(point)
+        precision, pull = self.near(t)
+        slope = pull - precision @ point
+        if self.scaled:
+            d, of_b = b.size, float(self._factor(t) * self._exponent(b, inside))
+            precision[d, :d] = precision[:d, d] = 2.0 * slope[:d]
+            precision[d, d] -= 4.0 * of_b
+            slope[d] -= 2.0 * of_b + self._scales(inside)
+        return slope, precision
+
+
 class Modes:
     """Newton's method for several models, all of which each pass brings further.
 
     Parameters
     ----------
     inside : bool array (m, W)
-        Coordinates of each model: the columns, the intercept among them, and a log size if that is unknown.
-    precision, shift : ndarray (W, W) and (W,)
-        Those of the prior.
+        Coordinates of each model: the columns, intercepts among them, and those of parameters of the family.
+    prior : PointPrior
     start : ndarray (m, W)
         First points, 0 outside the models.
-    sized : bool
-        Whether the last coordinate is a log size, in which the log-likelihood need not be concave.
+    expected : callable, optional
+        Returns the expected information (D, D) on all coefficients at parameters (K,), for a log-likelihood
+        that need not be concave in coefficients.
     """
 
     # Arrays of a state, which a checkpoint contains.
@@ -226,13 +315,12 @@ class Modes:
     def __init__(
         self,
         inside: BoolArray,
-        precision: FloatArray,
-        shift: FloatArray,
+        prior: PointPrior,
         start: FloatArray,
-        sized: bool = False,
+        expected: Callable[[FloatArray], FloatArray] | None = None,
     ) -> None:
         m, width = start.shape
-        self.inside, self.precision, self.shift, self.sized = inside, precision, shift, sized
+        self.inside, self.prior, self.expected = inside, prior, expected
         self.point, self.step, self.scale = start.copy(), np.zeros((m, width)), np.ones(m)
         # Log-likelihoods; twice the gain that a Newton step promises.
         self.value, self.fall = np.full(m, -np.inf), np.full(m, np.inf)
@@ -254,16 +342,14 @@ class Modes:
         """The points for the next pass, one for each open model."""
         return np.asarray(self.point + self.scale[:, None] * self.step)[self.open]
 
-    def _log_prior(self, b: FloatArray) -> FloatArray:
-        return np.asarray(b @ self.shift - 0.5 * np.einsum("mk,kl,ml->m", b, self.precision, b))
-
     def take(self, found: Derivatives) -> None:
         """Move to the points of a pass that are better, and halve the steps to the others."""
         rows, points = self.open, self.points
-        with np.errstate(invalid="ignore"):
-            gain = (
-                found.value + self._log_prior(points) - self.value[rows] - self._log_prior(self.point[rows])
-            )
+        with np.errstate(over="ignore", invalid="ignore"):
+            gain = found.value - self.value[rows]
+            for k, (point, row) in enumerate(zip(points, rows.tolist(), strict=True)):
+                ahead, here = self.prior.values(np.stack([point, self.point[row]]), self.inside[row])
+                gain[k] += ahead - here
         better = np.isfinite(found.value) & (gain >= -ROUNDING * np.abs(found.value))
         for row, k in zip(rows[better], np.flatnonzero(better), strict=True):
             self.point[row], self.value[row], self.scale[row] = points[k], found.value[k], 1.0
@@ -278,23 +364,36 @@ class Modes:
         try:
             move = cho_solve((np.linalg.cholesky(curve), True), slope)
         except np.linalg.LinAlgError:
-            if not self.sized:
+            if not self.prior.extra:
                 raise no_mode() from None
-            # Far from the mode it can be convex in the log size: ascend in this and in coefficients apart.
-            curve[-1, :-1] = curve[:-1, -1] = 0.0
-            curve[-1, -1] = max(abs(curve[-1, -1]), LEAST)
-            move = np.linalg.solve(curve, slope)
+            move = np.linalg.solve(self._apart(row, curve), slope)
             return self._short(move), max(float(slope @ move), 2.0 * CLOSE)
         return self._short(move), float(slope @ move)
 
+    def _apart(self, row: int, curve: FloatArray) -> FloatArray:
+        """Return a matrix with which steps ascend, in place of `curve`, which is not positive definite.
+
+        Far from the mode the log posterior can be convex in parameters of the family: ascend in these and in
+        coefficients apart, and in coefficients by their expected information if it is convex in them too.
+        """
+        d, out = len(curve) - self.prior.extra, np.zeros_like(curve)
+        values, vectors = np.linalg.eigh(curve[d:, d:])
+        out[d:, d:] = (vectors * np.maximum(np.abs(values), LEAST)) @ vectors.T
+        out[:d, :d] = curve[:d, :d]
+        if self.expected is not None and np.linalg.eigvalsh(curve[:d, :d])[0] <= 0.0:
+            t, some = self.point[row, -self.prior.extra :], np.flatnonzero(self.inside[row])[:d]
+            out[:d, :d] = (self.expected(t) + self.prior.near(t)[0][: -len(t), : -len(t)])[np.ix_(some, some)]
+        return out
+
     def _short(self, move: np.ndarray) -> FloatArray:
-        """Return a step that changes the log size by at most 1: it can be flat far from the mode."""
-        return np.asarray(move / max(1.0, abs(move[-1]) / LONGEST) if self.sized else move, float)
+        """Return a step that changes parameters of the family by at most 1: far from modes it can be flat."""
+        extra = self.prior.extra
+        return np.asarray(move / max(1.0, np.abs(move[-extra:]).max() / LONGEST) if extra else move, float)
 
     def slope(self, row: int) -> FloatArray:
         """Return the gradient of the log posterior in the coordinates of a model, (d,)."""
-        full = self.gradient[row] + self.shift - self.precision @ self.point[row]
-        return np.asarray(full[self.inside[row]])
+        inside = self.inside[row]
+        return np.asarray((self.gradient[row] + self.prior.expand(self.point[row], inside)[0])[inside])
 
     def likelihood(self, row: int) -> FloatArray:
         """Return minus the second derivatives (d, d) of the log-likelihood of a model."""
@@ -304,7 +403,7 @@ class Modes:
     def curve(self, row: int) -> FloatArray:
         """Return minus the second derivatives (d, d) of the log posterior of a model."""
         inside = self.inside[row]
-        return self.likelihood(row) + self.precision[np.ix_(inside, inside)]
+        return self.likelihood(row) + self.prior.expand(self.point[row], inside)[1][np.ix_(inside, inside)]
 
     def factor(self, row: int) -> FloatArray:
         """Return the Cholesky factor (d, d) of minus the second derivatives of the log posterior.
@@ -320,20 +419,22 @@ class Modes:
             raise no_mode() from error
 
     def rise(self, row: int) -> float:
-        """Return the gain of the log-likelihood of a model by a Newton step, given the log size."""
-        d = int(self.inside[row].sum()) - self.sized
+        """Return the gain of the log-likelihood by a Newton step of coefficients alone."""
+        d = int(self.inside[row].sum()) - self.prior.extra
         slope = self.gradient[row][self.inside[row]][:d]
         return 0.5 * float(slope @ lstsq(self.likelihood(row)[:d, :d], slope)[0])
 
     def maximum(self, row: int) -> float:
         """Return the maximum of the log-likelihood of a model, a Newton step of the likelihood away."""
         gain = self.rise(row)
-        if self.sized:
+        if self.prior.extra:
             slope, curve = self.gradient[row][self.inside[row]], self.likelihood(row)
-            across = lstsq(curve[:-1, :-1], np.column_stack([slope[:-1], curve[:-1, -1]]))[0]
-            left = curve[-1, -1] - float(curve[-1, :-1] @ across[:, 1])
-            if left > 0.0:  # concave in the log size
-                gain += 0.5 * (slope[-1] - float(curve[-1, :-1] @ across[:, 0])) ** 2 / left
+            d = slope.size - self.prior.extra
+            across = lstsq(curve[:d, :d], np.column_stack([slope[:d], curve[:d, d:]]))[0]
+            left = curve[d:, d:] - curve[d:, :d] @ across[:, 1:]
+            if np.linalg.eigvalsh(left)[0] > 0.0:  # concave in these parameters
+                rest = slope[d:] - curve[d:, :d] @ across[:, 0]
+                gain += 0.5 * float(rest @ np.linalg.solve(left, rest))
         return float(self.value[row] + gain)
 
     def state(self) -> dict[str, np.ndarray]:

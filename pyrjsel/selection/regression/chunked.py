@@ -13,12 +13,13 @@ from scipy.linalg import block_diag
 from pyrjsel._errors import DataError, NotAvailableError
 from pyrjsel._typing import BoolArray, FloatArray, IntArray
 from pyrjsel.design import DesignData, Reduced, RowReader, Work
-from pyrjsel.families import Family, Nuisance, Sized, unknown_size
+from pyrjsel.families import Family, Nuisance
 from pyrjsel.families._family import log_likelihoods
 from pyrjsel.selection.priors.base import CoefficientPrior, Columns, CompiledPrior
 from pyrjsel.selection.regression.chunk_passes import (
     Derivatives,
     Modes,
+    PointPrior,
     StandardColumns,
     chunk_derivatives,
     chunk_values,
@@ -112,7 +113,7 @@ class GeneralisedSums(ChunkSums):
     saturated, log_constant : float
         Sums of what :class:`Family` says of single rows.
     table : ndarray or None
-        That of a :class:`Sized` family whose size is unknown.
+        What :meth:`Family.tabulate` keeps of all responses.
     """
 
     ends: FloatArray = field(default_factory=lambda: np.zeros((2, 2)))
@@ -146,7 +147,7 @@ class FirstPass:
             None if weights is None else np.append(w, np.ones(len(family.both))),
             response,
         )
-        base, sized = ChunkSums.of(data, family.responses(data.y)), unknown_size(family)
+        base = ChunkSums.of(data, family.responses(data.y))
         used = np.flatnonzero(w > 0) if np.any(w > 0) else np.arange(data.n)
         ends = used[family.extremes(data.y[used])]
         sums = GeneralisedSums(
@@ -158,11 +159,12 @@ class FirstPass:
             float(w[data.y == 0].sum()),
             family.saturated(data.y, weights),
             family.log_constant(data.y, weights),
-            None if sized is None else sized.summarise(data.y[w > 0], w[w > 0]),
+            family.tabulate(data.y[w > 0], w[w > 0], 0.0 if offset is None else offset[w > 0]),
         )
         apart = [data.y] if family.classes else []
         rows = np.column_stack([data.X, np.zeros(data.n) if offset is None else offset, *apart])
-        return cls(sums, DistinctRows.of(rows, w, w * data.y))
+        counted = family.combines or family.classes
+        return cls(sums, DistinctRows.of(rows, w, w * data.y) if counted else None)
 
     def merge(self, other: "FirstPass", family: Family) -> "FirstPass":
         """Return the sums over the rows of both.
@@ -195,15 +197,14 @@ class FirstPass:
 
 
 def _merged(one: FloatArray | None, two: FloatArray | None, family: Family) -> FloatArray | None:
-    sized = unknown_size(family)
-    if sized is None or one is None or two is None:
+    if one is None or two is None:
         return None
-    found = sized.gather(np.concatenate([one, two], axis=1))
+    found = family.gather(np.concatenate([one, two], axis=1))
     if found.shape[1] > MOST_KEYS:
+        name = " and ".join(family.expanded)
         raise NotAvailableError(
-            f"The likelihood of {sized.parameter} needs each distinct weight (and count) of rows in chunks, "
-            f"and there are more than {MOST_KEYS:,}: give {sized.parameter}, round the weights, or give a "
-            "DataFrame."
+            f"The likelihood of {name} needs each distinct weight (and count) of rows in chunks, and there "
+            f"are more than {MOST_KEYS:,}: give {name}, round the weights, or give a DataFrame."
         )
     return found
 
@@ -257,10 +258,8 @@ class ChunkedRows(SummedRows):
         self, sizes: list[int], prior: CoefficientPrior, family: Family
     ) -> "Regression | ChunkedRegression":
         """Return the regression: of distinct rows in memory if these are few."""
-        sized, table = unknown_size(family), self.sums.table
-        if sized is not None:
-            assert table is not None
-            family = sized.learned(self.sums.ends[:, 0], table)
+        if self.sums.table is not None:
+            family = family.learned(self.sums.ends[:, 0], self.sums.table, self.n)
         if self.distinct is None:
             return ChunkedRegression.build(self, sizes, prior, family)
         found = self.distinct.regression(sizes, prior, family)
@@ -314,24 +313,19 @@ def _add(one: FloatArray, two: FloatArray) -> FloatArray:
     return one + two
 
 
-def _typical(sized: Sized, rows: ChunkedRows, start: float) -> tuple[Sized, float, int]:
+def _typical(family: Family, rows: ChunkedRows, start: float) -> tuple[Family, float, int]:
     """Return the family at its most probable size beside the offset, the intercept there, and the passes.
 
     The intercept `start` and the size of the family are those without the offset, from which the search goes.
     """
-    none = np.empty(0)
-    columns = StandardColumns(none.astype(np.int64), none, none, none.astype(bool), sized)
-    pull, precision = sized.normal_prior
-    modes = Modes(
-        np.ones((1, 2), bool),
-        np.diag([0.0, precision]),
-        np.array([0.0, pull]),
-        np.array([[start, np.log(sized.size)]]),
-        sized=True,
-    )
+    none, zero = np.empty(0), np.zeros(1)
+    columns = StandardColumns(none.astype(np.int64), none, none, none.astype(bool), family)
+    flat = CompiledPrior(np.zeros((1, 1)), zero, zero, True, 0.0)
+    point = np.append(start, family.typical)[None]
+    modes = Modes(np.ones(point.shape, bool), PointPrior(flat, family), point)
     made = find_modes(modes, lambda points: _derivatives(rows, columns, points))
-    a, t = modes.point[0] + modes.step[0]
-    return sized.at(float(np.exp(t))), float(a), made
+    a, *t = modes.point[0] + modes.step[0]
+    return family.at(*family.parameters(np.array(t)).tolist()), float(a), made
 
 
 def _derivatives(rows: ChunkedRows, columns: StandardColumns, points: FloatArray) -> Derivatives:
@@ -340,7 +334,7 @@ def _derivatives(rows: ChunkedRows, columns: StandardColumns, points: FloatArray
         chunk_derivatives, columns=replace(columns, family=columns.family.of_terms()), points=points
     )
     found = rows.reader.reduce(Work(task, Derivatives.merge))
-    return found.stacked(columns.family.predictors).with_constants(columns.family, points)
+    return found.stacked(columns.family.predictors).with_rest(columns.family, points, rows.n)
 
 
 def _null_statistics(
@@ -351,12 +345,11 @@ def _null_statistics(
     Newton's method within a bracket, see :meth:`Family.null_intercept`. The family has the most probable size
     there if that is unknown.
     """
-    sized, made = unknown_size(family), 0
-    ends = rows.sums.extras["offset"]
+    made, ends = 0, rows.sums.extras["offset"]
     low, high = start - float(ends[1]) - 1.0, start - float(ends[0]) + 1.0
     a = start - float(rows.sums.response.mean[0] - rows.sums.statistics.mean[-1])
-    if sized is not None:
-        family, a, made = _typical(sized, rows, a)
+    if family.expanded:
+        family, a, made = _typical(family, rows, a)
     for number in range(made + 1, made + MOST_NULL + 1):
         score, found = rows.reader.reduce(Work(partial(_null, family=family.of_terms(), a=a), _add_null))
         if not 0.0 < found.weight < np.inf:
@@ -441,16 +434,21 @@ class ChunkedRegression(TermColumns):
         scale = np.sqrt(np.diag(products) / total)
         zero = scale <= 1e-13 * sums.largest[:-1]
         scale = np.where(zero, 1.0, scale)
-        event = sums.response.mean
-        family = family.for_rows(event, np.full(lead, total), None)
-        intercepts, passes, null = family.null_predictor(event, np.full(lead, total), None), 1, None
-        if "offset" in sums.extras:
+        event, passes, null = sums.response.mean, 1, None
+        if family.scaled:
+            event = statistics.mean[-1:]
+        family = family.of_sums(event, float(np.sqrt(statistics.products[-1, -1] / total)), total)
+        if family.scaled:
+            intercepts = family.starts(event, np.zeros(1), np.ones(1))
+        else:
+            intercepts = family.null_predictor(event, np.full(lead, total), None)
+        if "offset" in sums.extras and not family.scaled:
             family, intercept, null, more = _null_statistics(family, rows, float(intercepts[0]))
             intercepts = np.array([intercept])
             passes += more
         gram = _standard(products, scale, zero)
         information = gram
-        if coef_prior.of_null_model and lead == 1:
+        if coef_prior.of_null_model and lead == 1 and not family.scaled:
             if null is None:
                 information = float(family.curvature(event)[0]) * gram
             else:
@@ -465,6 +463,8 @@ class ChunkedRegression(TermColumns):
         if lead > 1:
             prior = prior.stacked(family.across(*rows.classes, null=coef_prior.of_null_model))
             gram = np.asarray(np.kron(gram, np.eye(lead)), float)
+        if family.scaled:
+            prior = prior.times(family.size**-2.0)
         return cls(
             np.repeat(mean, lead),
             np.repeat(scale, lead),
@@ -483,35 +483,31 @@ class ChunkedRegression(TermColumns):
 
     @property
     def nuisance(self) -> Nuisance:
-        """The size of the family, if that is unknown."""
+        """Parameters of the family that are not known."""
         return self.family.nuisance
 
     @property
-    def sized(self) -> Sized | None:
-        """The family, if it has an unknown size."""
-        return unknown_size(self.family)
-
-    @property
     def start(self) -> FloatArray:
-        """The null model as a point (W,): coefficients, and the log of an unknown size behind them."""
+        """The null model as a point (W,): coefficients, and the parameters of the family behind them."""
         b = np.zeros(self.n_columns)
         b[: self.leading] = self.intercepts
-        return b if self.sized is None else np.append(b, np.log(self.sized.size))
+        return np.append(b, self.family.typical) if self.family.expanded else b
 
     @property
-    def precision(self) -> FloatArray:
-        """Precision (W, W) of the prior of coefficients and an unknown log size."""
-        own = self.prior.precision
-        return own if self.sized is None else block_diag(own, self.sized.normal_prior[1])
+    def point_prior(self) -> PointPrior:
+        """The prior of points."""
+        return PointPrior(self.prior, self.family, self.family.scaled)
 
-    @property
-    def pull(self) -> FloatArray:
-        """Precision times mean (W,) of the same prior."""
-        return (
-            self.prior.shift
-            if self.sized is None
-            else np.append(self.prior.shift, self.sized.normal_prior[0])
-        )
+    def modes(self, inside: BoolArray, start: FloatArray, prior: PointPrior | None = None) -> Modes:
+        """Return a search for modes; see :class:`Modes`."""
+        prior = self.point_prior if prior is None else prior
+        return Modes(inside, prior, start, self.expected if self.family.scaled else None)
+
+    def expected(self, t: FloatArray) -> FloatArray:
+        """Return the expected information (D + 1, D + 1) at parameters `t`, for the identity link."""
+        family = self.family.at(*self.family.parameters(t).tolist())
+        of_row = family.expected_share * float(family.curvature(np.zeros(1))[0])
+        return np.asarray(of_row * block_diag(float(self.n), self.gram), float)
 
     def shifts(self, columns: np.ndarray) -> FloatArray:
         """Return the shifts (d, L) of raw-scale intercepts for a unit of some coordinates."""
@@ -524,12 +520,6 @@ class ChunkedRegression(TermColumns):
         """Return those of `coordinates` (d,) and moments (3, d) that are of columns."""
         some = coordinates < self.n_columns
         return coordinates[some], moments[:, some]
-
-    def log_prior(self, point: FloatArray, coordinates: IntArray) -> float:
-        """Return the log prior density of some coordinates, `point` (d,)."""
-        if self.sized is None:
-            return self.prior.logpdf(point, coordinates)
-        return self.prior.logpdf(point[:-1], coordinates[:-1]) + float(self.sized.log_prior(point[-1:])[0])
 
     @property
     def most_columns(self) -> int:
@@ -556,7 +546,7 @@ class ChunkedRegression(TermColumns):
         return StandardColumns(self.rows.inside, mean, scale, self.zero, self.family)
 
     def derivatives(self, points: FloatArray) -> Derivatives:
-        """Return the derivatives at internal coefficients, and an unknown log size, (m, W), in one pass."""
+        """Return the derivatives at coefficients and parameters of the family, (m, W), in one pass."""
         return _derivatives(self.rows, self._columns, points)
 
     def evaluation_seconds(self) -> float:
@@ -572,7 +562,8 @@ class ChunkedRegression(TermColumns):
         """Return log-likelihoods (m,) at the same points (m, W), in one pass."""
         columns = replace(self._columns, family=self.family.of_terms())
         found = self.rows.reader.reduce(Work(partial(chunk_values, columns=columns, points=points), _add))
-        return found if self.sized is None else found + self.sized.constants(np.exp(points[:, -1]))[0]
+        extra = len(self.family.expanded)
+        return found + self.family.rest(points[:, -extra:], self.n)[0] if extra else found
 
 
 def _standard(products: FloatArray, scale: FloatArray, zero: BoolArray) -> FloatArray:

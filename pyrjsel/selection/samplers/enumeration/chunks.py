@@ -1,7 +1,7 @@
 """The posterior of generalised linear models whose rows come in chunks, by a small number of passes."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any, ClassVar
 
@@ -30,7 +30,7 @@ from pyrjsel.selection.evidence.importance_quality import POOR
 from pyrjsel.selection.evidence.laplace import FEW, Integral
 from pyrjsel.selection.evidence.surrogate import learn_correction
 from pyrjsel.selection.posterior import Moments, Posterior
-from pyrjsel.selection.regression.chunk_passes import Modes
+from pyrjsel.selection.regression.chunk_passes import Modes, PointPrior
 from pyrjsel.selection.regression.chunked import ChunkedRegression
 from pyrjsel.selection.samplers._walk import Walk
 from pyrjsel.selection.samplers.base import WIDEST_START, Sampler, default_swaps, default_trades
@@ -222,21 +222,19 @@ class Passes:
 
     def _suspect(self) -> None:
         """Choose relevant models whose likelihood may have no maximum."""
-        modes = self.modes
+        modes, regression = self.modes, self.job.regression
         assert modes is not None
         top = np.flatnonzero(normalise(self.laplace + self.log_prior[self.rows]) >= MASS)
         self.suspects = np.array([k for k in top.tolist() if modes.rise(k) > GAIN], dtype=np.int64)
         self.relevant = top.size
         self.stage = "maxima" if self.suspects.size else "done"
         if self.suspects.size:
-            size = int(modes.sized)  # keeps its prior
-            scale = np.append(np.full(modes.shift.size - size, FAINT), np.ones(size))
-            self.maxima = Modes(
+            prior, none = modes.prior.prior, np.zeros(regression.n_columns)
+            faint = replace(prior, precision=FAINT * prior.precision, shift=none, penalty=none)
+            self.maxima = regression.modes(
                 modes.inside[self.suspects],
-                scale[:, None] * modes.precision,
-                np.where(scale == 1.0, modes.shift, 0.0),
                 modes.point[self.suspects],
-                modes.sized,
+                PointPrior(faint, regression.family),  # of parameters of the family as it is
             )
 
     def _climb(self) -> None:
@@ -296,7 +294,7 @@ class Passes:
         log_mass = self.laplace + self.log_prior[self.rows]
         best = np.argsort(-log_mass, kind="stable")[: job.options.integrals]
         self.best = best
-        part = Modes(modes.inside[best], modes.precision, modes.shift, modes.point[best], modes.sized)
+        part = job.regression.modes(modes.inside[best], modes.point[best])
         part.restore({name: array[best] for name, array in modes.state().items()})
         models = self.gamma[self.rows[best]]
         self.proposals = Proposals(job.regression, part, models, job.entropy, job.options.pairs)
