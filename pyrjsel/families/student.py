@@ -133,9 +133,9 @@ class Student(IdentityLink):
         """Raise :class:`DataError` if so many of `n` responses (minus offsets) are equal."""
         if ties - 1 >= self._least_df * (n - ties):
             raise DataError(
-                f"The response, minus an offset, must have fewer equal values: with {ties} of {n} and "
-                f"df={self._least_df:g}, sigma has no posterior, since they are fitted perfectly as it goes to "
-                "0."
+                f"The response (minus the offset) must have fewer equal values: with {ties} of {n} and "
+                f"df={self._least_df:g}, sigma has no posterior, since they are fitted perfectly as it goes "
+                "to 0."
             )
 
     def tabulate(self, y: FloatArray, w: FloatArray, offset: FloatArray | float) -> FloatArray | None:
@@ -156,7 +156,7 @@ class Student(IdentityLink):
 
     def learned(self, y: FloatArray, table: FloatArray, n: int) -> Self:
         """Return the family, if few enough of `n` responses are equal."""
-        self.check_ties(int(table[1].max()), n)
+        self.check_ties(int(table[1].max(initial=1.0)), n)
         return self
 
     def of_sums(self, means: FloatArray, sd: float, weight: float) -> Self:

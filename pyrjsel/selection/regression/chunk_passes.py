@@ -347,9 +347,9 @@ class Modes:
         rows, points = self.open, self.points
         with np.errstate(over="ignore", invalid="ignore"):
             gain = found.value - self.value[rows]
-            for k, (point, row) in enumerate(zip(points, rows.tolist(), strict=True)):
-                ahead, here = self.prior.values(np.stack([point, self.point[row]]), self.inside[row])
-                gain[k] += ahead - here
+            for place, row in enumerate(rows):
+                ahead, here = self.prior.values(np.stack([points[place], self.point[row]]), self.inside[row])
+                gain[place] += ahead - here
         better = np.isfinite(found.value) & (gain >= -ROUNDING * np.abs(found.value))
         for row, k in zip(rows[better], np.flatnonzero(better), strict=True):
             self.point[row], self.value[row], self.scale[row] = points[k], found.value[k], 1.0

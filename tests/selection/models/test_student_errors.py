@@ -576,11 +576,6 @@ def test_bad_parameters_are_errors(table, case):
         rj.linear(FORMULA, data, **{"errors": "student", **options})
 
 
-def test_chunks_are_refused(table):
-    with pytest.raises(rj.NotAvailableError, match="need all rows"):
-        rj.linear("y ~ a", lambda: iter([table[:20], table[20:]]), errors="student")
-
-
 def test_ties_that_leave_sigma_without_a_posterior_are_errors(table):
     """With s of n equal responses it exists if s - 1 < df (n - s)."""
     tied = table.assign(y=table["y"].where(table.index >= 33, 1.0))
