@@ -103,12 +103,12 @@ formula : str
     ``C(race, merge=True)`` is a term of its own.
 data : DataFrame, pyarrow Table, mapping of columns, or rows in chunks
     The data; a DataFrame of pandas or polars, or data in chunks, of which only sums are kept (for all
-    but Cox models and Student-t errors; those that are not linear read them in a dozen passes): an
-    iterable of DataFrames or a function that returns one, the path of a Parquet file or of a folder of
-    them, a ``ParquetFile`` or ``Dataset`` of pyarrow, or a ``dask.dataframe``. The posterior is that of
-    all rows, and predictions need new rows. Levels and transforms are learned in a separate pass: an
-    iterator, which can be read only once, is enough if columns are numeric or have the same
-    ``CategoricalDtype`` in every chunk. `weights` and `offset` must then be columns. A spline
+    but Cox models; those that are not linear, or have Student-t errors, read them in a dozen passes):
+    an iterable of DataFrames or a function that returns one, the path of a Parquet file or of a folder
+    of them, a ``ParquetFile`` or ``Dataset`` of pyarrow, or a ``dask.dataframe``. The posterior is that
+    of all rows, and predictions need new rows. Levels and transforms are learned in a separate pass: an
+    iterator, which can be read only once, is enough for linear models if columns are numeric or have
+    the same ``CategoricalDtype`` in every chunk. `weights` and `offset` must then be columns. A spline
     without given knots keeps its argument for all rows in memory during the first pass."""
 
 FUNCTIONS = """\

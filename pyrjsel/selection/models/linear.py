@@ -111,7 +111,7 @@ class LinearSelection(Selection):
         so large or small that their squares overflow or underflow). With Student-t errors, if so many
         responses are equal that sigma has no posterior.
     NotAvailableError
-        With Student-t errors: if there are weights, other priors, or rows in chunks.
+        With Student-t errors: if there are weights, or other priors.
     <raises>
 
     Warns
