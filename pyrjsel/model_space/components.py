@@ -10,6 +10,7 @@ from fractions import Fraction
 from math import floor, gcd, lcm, log
 
 import numpy as np
+import scipy
 
 from pyrjsel._typing import IntArray
 from pyrjsel.model_space._space import Space
@@ -58,38 +59,30 @@ def cost_grid(space: ModelSpace) -> CostGrid:
     return CostGrid(unit, units, item, True)
 
 
-def split(space: ModelSpace, grid: CostGrid, groups: Sequence[IntArray] = ()) -> list[IntArray]:
-    """Return the free terms by component, parents first.
+def split(space: ModelSpace, grid: CostGrid, groups: Sequence[IntArray] = ()) -> tuple[IntArray, IntArray]:
+    """Return the free terms in the order of the space, parents first, and the component of each.
 
-    Terms of the same one of the `groups` are in one component.
+    Components are numbered by their first terms. Terms of the same one of the `groups` are in one component.
     """
-    root = list(range(space.n_terms))
-
-    def find(term: int) -> int:
-        while root[term] != term:
-            root[term] = root[root[term]]
-            term = root[term]
-        return term
-
-    first_user: dict[int, int] = {}
-    free = [int(term) for term in space.order if space.free[term]]
-    for term in free:
-        for item in space.items_of(term):
-            if grid.item[item]:
-                root[find(term)] = find(first_user.setdefault(int(item), term))
-        parents = space.parents_of(term)
-        settled = space.heredity == "weak" and any(not space.free[parent] for parent in parents)
-        if not settled:
-            for parent in parents:
-                if space.free[parent]:
-                    root[find(term)] = find(int(parent))
-    for group in groups:
-        for term in group[1:]:
-            root[find(int(term))] = find(int(group[0]))
-    parts: dict[int, list[int]] = {}
-    for term in free:
-        parts.setdefault(find(term), []).append(term)
-    return [np.array(part, dtype=np.int64) for part in parts.values()]
+    size, free = space.n_terms, space.free != 0
+    user = np.repeat(np.arange(size), np.diff(space.item_start))
+    priced = free[user] & (grid.item[space.item] != 0)
+    child, parent = np.repeat(np.arange(size), np.diff(space.parent_start)), space.parent
+    tied = free[child] & free[parent]
+    if space.heredity == "weak":
+        settled = np.zeros(size, dtype=bool)
+        settled[child[~free[parent]]] = True
+        tied &= ~settled[child]
+    # Items are nodes behind the terms.
+    one = [user[priced], child[tied], *(np.repeat(group[:1], len(group)) for group in groups)]
+    other = [size + space.item[priced], parent[tied], *groups]
+    edges = np.concatenate(one), np.concatenate(other)
+    nodes = size + len(grid.item)
+    graph = scipy.sparse.coo_array((np.ones(edges[0].size, dtype=bool), edges), shape=(nodes, nodes))
+    part = scipy.sparse.csgraph.connected_components(graph, directed=False)[1]
+    terms = space.order[free[space.order]].astype(np.int64)
+    _, first, number = np.unique(part[terms], return_index=True, return_inverse=True)
+    return terms, np.argsort(np.argsort(first))[number]
 
 
 def _alike(terms: IntArray, cost: int, odds: float, most: int) -> ComponentTable:
@@ -111,21 +104,30 @@ def component_tables(
     doubtful = np.zeros(space.n_terms, dtype=bool)
     for group in groups:
         doubtful[group] = True
-    compiled = Space(space)
     most = space.max_size - (space.n_terms - space.n_free)
-    singles: dict[tuple[int, float], list[int]] = {}
+    terms, part = split(space, grid, groups)
+    by_part = np.argsort(part, kind="stable")
+    width = np.bincount(part)
+    lone = (width[part] == 1) & ~doubtful[terms]
     tables = []
-    for terms in split(space, grid, groups):
-        if doubtful[terms].any():
+    compiled = None if lone.all() else Space(space)
+    for number in np.unique(part[~lone]).tolist():
+        end = int(width[: number + 1].sum())
+        own = terms[by_part[end - width[number] : end]]
+        assert compiled is not None
+        if doubtful[own].any():
             assert existence is not None
-            tables.append(full_table(space, compiled, grid, terms, existence))
-        elif len(terms) > 1:
-            tables.append(tied_table(space, compiled, grid, terms, most))
+            tables.append(full_table(space, compiled, grid, own, existence))
         else:
-            term = int(terms[0])
-            cost = int(grid.item[space.items_of(term)].sum())
-            singles.setdefault((cost, float(space.log_odds[term])), []).append(term)
-    for (cost, odds), alike in singles.items():
+            tables.append(tied_table(space, compiled, grid, own, most))
+    price = np.zeros(space.n_terms, dtype=np.int64)
+    np.add.at(price, np.repeat(np.arange(space.n_terms), np.diff(space.item_start)), grid.item[space.item])
+    alone = terms[lone]
+    odds, code = np.unique(space.log_odds[alone], return_inverse=True)
+    kinds, first, kind = np.unique(price[alone] * odds.size + code, return_index=True, return_inverse=True)
+    for number in np.argsort(first):
+        cost = int(kinds[number] // odds.size)
         affordable = most if cost == 0 else min(most, grid.room // cost)
-        tables.append(_alike(np.array(alike, dtype=np.int64), cost, odds, affordable))
+        alike = alone[kind == number]
+        tables.append(_alike(alike, cost, float(space.log_odds[alike[0]]), affordable))
     return sorted(tables, key=lambda table: -len(table.size))
