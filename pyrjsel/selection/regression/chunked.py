@@ -536,6 +536,12 @@ class ChunkedRegression(TermColumns):
             return self.gram_of(columns)
         return pairs_of(self.prior.precision, columns + self.leading)
 
+    @property
+    def rank_squares(self) -> FloatArray:
+        """Sums of squares of all columns in the same, (D,)."""
+        known = self.prior.precision[self.leading :, self.leading :] if self.prior.rank_tol > 0 else self.gram
+        return np.diag(known)
+
     def dependent(self) -> list[int]:
         """Return the terms with columns in a linear dependence."""
         return dependent_terms(self)

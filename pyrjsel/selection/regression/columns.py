@@ -302,6 +302,10 @@ class Ranked(Protocol):
     def rank_gram(self, columns: np.ndarray) -> FloatArray:
         """Return cross-products (..., d, d) of centred columns, numbered from 0, for the rank rule."""
 
+    @property
+    def rank_squares(self) -> FloatArray:
+        """Sums of squares of all columns for the rank rule, (D,)."""
+
     def gram_of(self, columns: np.ndarray) -> FloatArray:
         """Return X'WX of some columns, numbered in the same way."""
 
@@ -353,6 +357,7 @@ class IndependentColumns:
     def __init__(self, regression: Ranked, space: ModelSpace) -> None:
         self.starts = regression.term_start.astype(np.intp) - regression.term_start[0]
         self.products, self.rows = regression.rank_gram, regression.most_columns
+        self.varies = regression.rank_squares > 0
         sizes = np.diff(self.starts)
         width = int(sizes.sum())
         rank = self.rows
@@ -408,7 +413,9 @@ class IndependentColumns:
         widths = np.bincount(model, weights=sizes, minlength=count).astype(np.intp)
         first = np.cumsum(widths) - widths
         found = widths <= self.rows
-        for width in np.unique(widths[found & (widths > 0)]):
+        lone = found & (widths == 1)
+        found[lone] = self.varies[columns[first[lone]]]
+        for width in np.unique(widths[found & (widths > 1)]):
             same = np.flatnonzero(widths == width)
             # Columns may take memory for as many numbers as there are rows: 4 MB.
             block = max(1, BLOCK // (int(width) * max(int(width), self.rows // 4)))

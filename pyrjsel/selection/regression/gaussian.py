@@ -438,6 +438,13 @@ class GaussianRegression(TermColumns):
         """Return the cross-products (..., d, d) of `columns` (..., d) for the rank rule: X'WX."""
         return self.gram_of(columns)
 
+    @property
+    def rank_squares(self) -> FloatArray:
+        """Sums of squares of all columns, (D,)."""
+        if isinstance(self.rooted, WideColumns):
+            return np.full(self.mean.size, self.total_weight)
+        return np.diag(self.gram) if self.rooted is None else np.einsum("ij,ij->i", self.rooted, self.rooted)
+
     def dependent(self) -> list[int]:
         """Return the terms with columns in a linear dependence."""
         return dependent_terms(self)

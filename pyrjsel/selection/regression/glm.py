@@ -357,6 +357,14 @@ class Regression(TermColumns):
             return self.gram_of(columns)
         return pairs_of(self.prior.precision, columns + self.leading)
 
+    @property
+    def rank_squares(self) -> FloatArray:
+        """Sums of squares of all columns in the same, (D,)."""
+        if self.prior.rank_tol == 0:
+            x = self.columns[self.leading :]
+            return np.einsum("ij,ij->i", x, x if self.weights is None else x * self.weights)
+        return np.diag(self.prior.precision)[self.leading :]
+
     def dependent(self) -> list[int]:
         """Return the terms with columns in a linear dependence."""
         return dependent_terms(self)
