@@ -114,6 +114,8 @@ def test_models_checked_together_are_as_one_by_one(n):
     assert 0 < expected.sum() < len(gamma) - 100
     np.testing.assert_array_equal(existence.exists(gamma), expected)
     assert existence.exists(gamma[:0]).shape == (0,)
+    squares = np.diag(regression.rank_gram(np.arange(x.shape[1])))
+    np.testing.assert_allclose(regression.rank_squares, squares, rtol=1e-12)
     for base in gamma[[0, 1, 2**6, 2**3 + 2**8, 2**4]]:
         more = np.maximum(base, np.eye(9, dtype=np.uint8))
         np.testing.assert_array_equal(existence.with_one(base), existence.exists(more))
