@@ -10,7 +10,7 @@ from pyrjsel.families.multinomial import Multinomial
 from pyrjsel.families.negbin import NegativeBinomial
 from pyrjsel.families.nuisance import NONE, Nuisance, Values
 from pyrjsel.families.poisson import Poisson
-from pyrjsel.families.sized import Sized, unknown_size
+from pyrjsel.families.sized import Sized
 from pyrjsel.families.smooth_averages import averages
 from pyrjsel.families.statistics import Statistic
 from pyrjsel.families.student import Student
@@ -33,5 +33,4 @@ __all__ = [
     "Student",
     "Values",
     "averages",
-    "unknown_size",
 ]

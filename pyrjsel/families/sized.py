@@ -134,11 +134,6 @@ class Sized(Family):
         prior = (self.log_mean, self.log_sd)
         return {"share": self.share, "gammas": gammas, "linear": linear, "log_prior": prior}
 
-    @property
-    def normal_prior(self) -> tuple[float, float]:
-        """Precision times mean, and precision, of the normal prior of the log size."""
-        return self.log_mean / self.log_sd**2, 1.0 / self.log_sd**2
-
     def of_terms(self) -> Self:
         """Return the family without its table, for the terms with eta."""
         return replace(self, table=None)
@@ -257,8 +252,3 @@ class Sized(Family):
     def size_fact(self) -> tuple[str, str]:
         """Return what is known of the size, for a summary."""
         return self.parameter.capitalize(), "estimated" if self.value is None else f"{self.value:,.6g}"
-
-
-def unknown_size(family: Family) -> Sized | None:
-    """Return the family if it has a size that is not known."""
-    return family if isinstance(family, Sized) and family.value is None else None

@@ -15,6 +15,8 @@ from pyrjsel._typing import ByteArray, FloatArray
 from pyrjsel.model_space import pack
 from pyrjsel.report import Report, repr_short
 from pyrjsel.results import row_facts
+from pyrjsel.selection.regression.sufficient_statistics import SufficientStatistics
+from pyrjsel.selection.regression.summed_rows import SummedRows
 from pyrjsel.selection.results.intervals import interval_table
 from pyrjsel.selection.results.posterior_predictive import Predictive
 from pyrjsel.selection.results.prediction import (
@@ -192,11 +194,21 @@ class SingleModelResults:
         model = self._results.model
         if model.regression.family.link != "identity":
             raise NotAvailableError("The R-squared of other than linear models is prsquared, of deviances.")
+        if isinstance(model.data, SummedRows):
+            return self._rsquared_of_sums(model.data.sums.statistics)
         data = rows_of_fit(model)
         weights = data.extras.get("weights", np.ones(data.y.size))
         y = data.y - data.extras.get("offset", np.zeros(data.y.size))
         away = y - np.average(y, weights=weights)
         return float(1.0 - weights @ self.resid.to_numpy() ** 2 / (weights @ away**2))
+
+    def _rsquared_of_sums(self, sums: SufficientStatistics) -> float:
+        """Return the R-squared at posterior means, for rows of which sums were kept."""
+        mean, weights = self._moments[0], np.zeros(sums.mean.size)
+        weights[-1], weights[self._columns[1:] - 1] = 1.0, -mean[1:]
+        away = float(weights @ sums.mean) - mean[0]
+        left = float(weights @ sums.products @ weights) + sums.weight * away**2
+        return float(1.0 - left / sums.products[-1, -1])
 
     @property
     def prsquared(self) -> float:

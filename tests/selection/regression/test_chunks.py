@@ -81,6 +81,8 @@ def check(formula, data, chunks, atol=1e-8, **options):
         rtol=atol,
         atol=0,
     )
+    shares = [run.single_model("hpm").rsquared for run in (found, wanted)]
+    np.testing.assert_allclose(*shares, rtol=0, atol=atol)
     return found, wanted
 
 

@@ -44,6 +44,11 @@ def test_the_posterior_is_that_of_the_rows_in_memory(table, case):
     # Errors of normal approximations of 1,500 rows, and of 256 antithetic draws: some percent of an sd.
     for name in ("mean", "sd"):
         assert np.all((found.coefficients[name] - wanted.coefficients[name]).abs() <= 0.1 * sd + 1e-6), name
+    if build == rj.linear:
+        shares = [run.single_model("hpm").rsquared for run in (found, wanted)]
+        # At posterior means with errors of a tenth of a standard deviation at most.
+        assert abs(shares[0] - shares[1]) < 1e-3
+        assert "R-squared" in str(found.single_model("hpm").summary())
     assert found.model.regression.family.nuisance.names == wanted.model.regression.family.nuisance.names
     for name in found.model.regression.family.nuisance.names:
         assert str(found.summary()).count(name.capitalize()) == str(wanted.summary()).count(name.capitalize())
