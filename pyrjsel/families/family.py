@@ -168,7 +168,8 @@ class Family(ABC):
     def of_sums(self, means: FloatArray, sd: float, weight: float) -> Self:
         """Return the family with what it learns from sums over rows, in place of the rows themselves.
 
-        `means` (L,) and `sd` are of the responses without the offset, `weight` is that of all rows.
+        `means` (L,) are of the responses, without the offset of families with a scale, `sd` is that of
+        residuals of least squares, and `weight` that of all rows.
         """
         return self.for_rows(means, np.full(means.size, weight), None)
 

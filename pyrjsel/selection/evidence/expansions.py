@@ -1,5 +1,6 @@
 """Marginal likelihoods of models of rows in chunks: modes of many models by the same passes."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from hashlib import blake2b
 from typing import Any
@@ -44,25 +45,36 @@ class Quadratic:
     """The log-likelihood to second order around one point, for all models.
 
     ``b'cross - b'information b / 2``, up to a constant, with parameters of the family as further coordinates
-    of b, and with a normal prior like that near their values at that point, `t` (K,).
+    of b, and with a normal prior like that near the parameters at that `point` (W,).
     """
 
     information: FloatArray
     cross: FloatArray
-    t: FloatArray
+    point: FloatArray
+    extra: int
 
     @classmethod
     def of(cls, full: Modes) -> "Quadratic":
         """Return the expansion at the mode of all columns."""
         information = square(full.information[0], full.point.shape[1])
-        t = full.point[0, full.point.shape[1] - full.prior.extra :].copy()
-        return cls(information, full.gradient[0] + information @ full.point[0], t)
+        cross = full.gradient[0] + information @ full.point[0]
+        return cls(information, cross, full.point[0].copy(), full.prior.extra)
+
+    @property
+    def t(self) -> FloatArray:
+        """Parameters of the family at the point, (K,)."""
+        return self.point[self.point.size - self.extra :]
+
+    def loss(self, point: FloatArray) -> float:
+        """Return by how much the log-likelihood is lower at another point (W,)."""
+        here, there = (float(self.cross @ p - 0.5 * p @ self.information @ p) for p in (self.point, point))
+        return here - there
 
     def evidence(self, regression: ChunkedRegression) -> ConjugateEvidence:
         """Return marginal likelihoods, up to a constant."""
         prior, d = regression.prior, regression.n_columns
         known = prior.log_weights is not None
-        near, pull = regression.point_prior.near(self.t)
+        near, pull = regression.point_prior.around(self.point)
         gram, cross = self.information + near, self.cross + pull
         if self.t.size:
             # Integrated over parameters of the family, but for the scale of the prior.
@@ -85,7 +97,7 @@ class Quadratic:
 
     def normal(self, regression: ChunkedRegression, columns: IntArray) -> tuple[FloatArray, FloatArray]:
         """Return mode (d,) and Cholesky factor (d, d) of the precision of some coordinates given the data."""
-        some, (near, pull) = np.ix_(columns, columns), regression.point_prior.near(self.t)
+        some, (near, pull) = np.ix_(columns, columns), regression.point_prior.around(self.point)
         factor = np.asarray(np.linalg.cholesky(self.information[some] + near[some]), float)
         return cho_solve((factor, True), (self.cross + pull)[columns]), factor
 
@@ -112,6 +124,10 @@ def modes_of(regression: ChunkedRegression, quadratic: Quadratic, gammas: ByteAr
     start = np.zeros(inside.shape)
     for row, columns in enumerate(inside):
         start[row, columns] = quadratic.normal(regression, np.flatnonzero(columns))[0]
+        if regression.family.scaled:
+            # The quadratic has the scale of all columns, with that a model's residuals have without some.
+            of_row = max(quadratic.loss(start[row]), 0.0) / (regression.n * regression.family.expected_share)
+            start[row, regression.n_columns] = quadratic.t[0] + 0.5 * np.log1p(2.0 * of_row)
     return regression.modes(inside, start)
 
 
@@ -230,6 +246,8 @@ class Expansions:
         Their log marginal likelihoods.
     correction : float
         Mean difference of log integrals and Laplace values, for further models.
+    maximal : mapping of bytes to float
+        Maxima of the log-likelihood, for models whose modes are far from them.
     """
 
     def __init__(
@@ -240,7 +258,9 @@ class Expansions:
         modes: Modes,
         values: FloatArray,
         correction: float,
+        maximal: Mapping[bytes, float],
     ) -> None:
+        self.maximal = maximal
         self.regression, self.quadratic, self.correction = regression, quadratic, correction
         self._known: dict[bytes, tuple[Modes, int, float]] = {}
         self._keep(gammas, modes, values)
@@ -269,8 +289,11 @@ class Expansions:
 
     def deviance(self, gamma: ByteArray) -> float:
         """Return the deviance of model `gamma` (J,) at the maximum of its likelihood."""
-        modes, row, _ = self._at(gamma)
-        return 2.0 * (self.regression.saturated - modes.maximum(row))
+        best = self.maximal.get(np.asarray(gamma, dtype=np.uint8).tobytes())
+        if best is None:
+            modes, row, _ = self._at(gamma)
+            best = modes.maximum(row)
+        return 2.0 * (self.regression.saturated - best)
 
     def approximate(self, gamma: ByteArray) -> Integral:
         """Return Laplace's approximation of model `gamma` (J,)."""

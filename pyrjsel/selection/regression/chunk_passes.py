@@ -281,6 +281,16 @@ class PointPrior:
         )
         return precision, np.append(factor * self.prior.shift, slope + curve * t)
 
+    def around(self, point: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Return the same near a point (W,), which determines how the scale depends on coefficients."""
+        b, t = self._split(point)
+        precision, pull = self.near(t)
+        if self.scaled:
+            of_b = float(self._factor(t) * self._exponent(b, np.ones(point.size, bool)))
+            precision[b.size, b.size] -= 4.0 * of_b
+            pull[b.size] -= 2.0 * of_b + 4.0 * of_b * t[0]
+        return precision, pull
+
     def expand(self, point: FloatArray, inside: BoolArray) -> tuple[FloatArray, FloatArray]:
         """Return the gradient (W,) at a point (W,) of a model, and minus the second derivatives (W, W)."""
         b, t = self._split(point)
@@ -426,6 +436,10 @@ class Modes:
 
     def maximum(self, row: int) -> float:
         """Return the maximum of the log-likelihood of a model, a Newton step of the likelihood away."""
+        return float(self.value[row]) + self.gain(row)
+
+    def gain(self, row: int) -> float:
+        """Return the gain of the log-likelihood of a model by that step."""
         gain = self.rise(row)
         if self.prior.extra:
             slope, curve = self.gradient[row][self.inside[row]], self.likelihood(row)
@@ -435,7 +449,7 @@ class Modes:
             if np.linalg.eigvalsh(left)[0] > 0.0:  # concave in these parameters
                 rest = slope[d:] - curve[d:, :d] @ across[:, 0]
                 gain += 0.5 * float(rest @ np.linalg.solve(left, rest))
-        return float(self.value[row] + gain)
+        return gain
 
     def state(self) -> dict[str, np.ndarray]:
         """Return the arrays of the state."""

@@ -434,10 +434,11 @@ class ChunkedRegression(TermColumns):
         scale = np.sqrt(np.diag(products) / total)
         zero = scale <= 1e-13 * sums.largest[:-1]
         scale = np.where(zero, 1.0, scale)
+        gram = _standard(products, scale, zero)
         event, passes, null = sums.response.mean, 1, None
         if family.scaled:
             event = statistics.mean[-1:]
-        family = family.of_sums(event, float(np.sqrt(statistics.products[-1, -1] / total)), total)
+        family = family.of_sums(event, _least_squares(statistics, scale, gram)[1], total)
         if family.scaled:
             intercepts = family.starts(event, np.zeros(1), np.ones(1))
         else:
@@ -446,7 +447,6 @@ class ChunkedRegression(TermColumns):
             family, intercept, null, more = _null_statistics(family, rows, float(intercepts[0]))
             intercepts = np.array([intercept])
             passes += more
-        gram = _standard(products, scale, zero)
         information = gram
         if coef_prior.of_null_model and lead == 1 and not family.scaled:
             if null is None:
@@ -488,9 +488,14 @@ class ChunkedRegression(TermColumns):
 
     @property
     def start(self) -> FloatArray:
-        """The null model as a point (W,): coefficients, and the parameters of the family behind them."""
+        """A point (W,) from which searches start: coefficients, and the parameters of the family behind them.
+
+        The null model; least squares with all columns, if that has the scale.
+        """
         b = np.zeros(self.n_columns)
         b[: self.leading] = self.intercepts
+        if self.family.scaled:
+            b[1:] = _least_squares(self.rows.sums.statistics, self.scale, self.gram)[0]
         return np.append(b, self.family.typical) if self.family.expanded else b
 
     @property
@@ -570,6 +575,19 @@ class ChunkedRegression(TermColumns):
         found = self.rows.reader.reduce(Work(partial(chunk_values, columns=columns, points=points), _add))
         extra = len(self.family.expanded)
         return found + self.family.rest(points[:, -extra:], self.n)[0] if extra else found
+
+
+def _least_squares(
+    statistics: SufficientStatistics, scale: FloatArray, gram: FloatArray
+) -> tuple[FloatArray, float]:
+    """Return least squares coefficients (D,) of standardised columns, and the sd of residuals.
+
+    With the ridge of one row, for columns that depend on each other.
+    """
+    cross = statistics.products[:-1, -1] / scale
+    b = np.linalg.solve(gram + np.eye(scale.size), cross)
+    square = max(float(statistics.products[-1, -1] - cross @ b), 1e-12 * float(statistics.products[-1, -1]))
+    return np.asarray(b, float), float(np.sqrt(square / statistics.weight))
 
 
 def _standard(products: FloatArray, scale: FloatArray, zero: BoolArray) -> FloatArray:

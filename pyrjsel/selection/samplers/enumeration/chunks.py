@@ -225,7 +225,11 @@ class Passes:
         modes, regression = self.modes, self.job.regression
         assert modes is not None
         top = np.flatnonzero(normalise(self.laplace + self.log_prior[self.rows]) >= MASS)
-        self.suspects = np.array([k for k in top.tolist() if modes.rise(k) > GAIN], dtype=np.int64)
+        near, gain = top, modes.rise
+        if regression.family.scaled:
+            # The prior keeps the scale of errors away from its maximum, if columns explain nearly all.
+            near, gain = np.arange(len(modes.point)), modes.gain
+        self.suspects = np.array([k for k in near.tolist() if gain(k) > GAIN], dtype=np.int64)
         self.relevant = top.size
         self.stage = "maxima" if self.suspects.size else "done"
         if self.suspects.size:
@@ -248,6 +252,15 @@ class Passes:
         rising = [k for k in self.maxima.open if not self.strays(k)]
         if not rising or self.climbs >= MOST_MAXIMA:
             self.stage = "done"
+
+    @property
+    def maximal(self) -> dict[bytes, float]:
+        """Maxima of the log-likelihood of suspects that have one, by model."""
+        found = self.maxima
+        if found is None:
+            return {}
+        kept = [k for k in np.flatnonzero(found.known).tolist() if not self.strays(k)]
+        return {self.gamma[self.rows[self.suspects[k]]].tobytes(): found.maximum(k) for k in kept}
 
     def strays(self, k: int) -> bool:
         """Return whether linear predictors of a suspect may be diverging."""
@@ -468,6 +481,7 @@ def _posterior(passes: Passes, completed: bool, spent: RunTime) -> Posterior:
         modes,
         _values_of(passes, correction),
         correction,
+        passes.maximal,
     )
     moments = _average(passes, single, gamma, probability, known)
     notes, alarms = _notes(passes, completed, probability, known, integrated, variance)

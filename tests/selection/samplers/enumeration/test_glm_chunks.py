@@ -72,6 +72,22 @@ def test_results_do_not_depend_on_the_chunks(table, case, tmp_path):
         )
 
 
+@pytest.mark.parametrize("slope", [20, 1_000])
+def test_scales_of_errors_far_below_that_of_the_response(table, slope):
+    # The scaled prior keeps sigma from its maximum, and models without the column have another one.
+    strong = table.assign(z=slope * table["a"] + table["z"])
+    wanted = rj.linear("z ~ a + b + g", strong, errors="student").fit(rng=1)
+    found = rj.linear("z ~ a + b + g", cut(strong, 400), errors="student").fit(rng=2)
+    error = np.hypot(wanted.inclusion["mcse"], found.inclusion["mcse"])[1:]  # a is in for sure
+    gap = (found.inclusion["posterior"] - wanted.inclusion["posterior"]).abs()
+    # False-alarm rate below 1e-6 over 4 terms: 5.1 errors; errors of both have some 5 % noise.
+    assert np.all(gap[1:] <= 6.5 * error)
+    rows = wanted.models.set_index("terms").loc[found.models["terms"]]
+    # Maxima to a gain of 1e-6.
+    np.testing.assert_allclose(found.models["deviance"], rows["deviance"], rtol=0, atol=1e-4)
+    assert found.diagnostics["passes"].item() <= 24
+
+
 def test_partitions_of_dask_are_chunks(table):
     dd = pytest.importorskip("dask.dataframe")
     parts = dd.from_pandas(table, npartitions=3)
