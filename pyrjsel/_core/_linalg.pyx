@@ -41,10 +41,11 @@ cdef double log_det_factor(int d, const double* factor, int lda) noexcept nogil:
     return 2.0 * total
 
 
-cdef void matmat_n(int n, int d, int m, const double* z, const double* b, double* out) noexcept nogil:
-    """out := z b for z of shape (n, d) and b of shape (d, m), all column-major."""
+cdef void matmat_n(int n, int d, int m, const double* z, int ldz, const double* b,
+                   double* out) noexcept nogil:
+    """out := z b for z of shape (n, d), in columns of ldz numbers, and b of shape (d, m), all column-major."""
     cdef double one = 1.0, zero = 0.0
-    dgemm(b"N", b"N", &n, &m, &d, &one, <double*> z, &n, <double*> b, &d, &zero, out, &n)
+    dgemm(b"N", b"N", &n, &m, &d, &one, <double*> z, &ldz, <double*> b, &d, &zero, out, &n)
 
 
 def factor_and_solve(const double[:, ::1] a, const double[::1] b):

@@ -22,6 +22,7 @@ cdef double LOG_PI = 1.1447298858494001741
 
 cdef enum:
     DIRECTIONS = 32             # importance directions in one matrix product
+    ROWS = 2048                 # rows in one, for products that stay in a cache
 
 
 cdef class ModeFinder(ModeSearch):
@@ -333,22 +334,35 @@ cdef class ModeFinder(ModeSearch):
         integrated out.
         """
         cdef const problem_t* p = self.p
-        cdef int d = self.d, k, i, sign, at
+        # Log-likelihoods are sums over rows if these are independent, with one linear predictor each.
+        cdef int step = min(ROWS, p.n) if p.pooled == NULL and p.between == NULL else p.n
+        cdef int d = self.d, k, i, sign, start = first, end, row, rows
         cdef Py_ssize_t s
         cdef double r, prior
-        for i in range(first, last):
-            # Linear predictors of many directions in one product.
-            at = (i - first) % DIRECTIONS
-            if at == 0:
-                matmat_n(p.n, d, min(DIRECTIONS, last - i), self.z, &rays[i, 0], &image[0])
-            for sign in range(2):
-                s = 2 * order[i] + sign
-                r = radius[order[i]] if sign == 0 else -radius[order[i]]
-                for k in range(d):
-                    b[s, k] = center[k] + r * rays[i, k]
-                prior = prior_exponent(p, d, self.cols, &b[s, 0]) if given_g else self.exponent(&b[s, 0])
-                w[s] = (p.shifted(p.n, eta, &image[<Py_ssize_t> at * p.n], r, p.wy, p.w, self.eta_new)
-                        + (prior - self.log_posterior) - log_density[order[i]])
+        while start < last:
+            end = min(start + DIRECTIONS, last)
+            for i in range(start, end):
+                w[2 * order[i]] = w[2 * order[i] + 1] = 0.0
+            row = 0
+            while row < p.n:
+                rows = min(step, p.n - row)
+                matmat_n(rows, d, end - start, self.z + row, p.n, &rays[start, 0], &image[0])
+                for i in range(start, end):
+                    for sign in range(2):
+                        r = radius[order[i]] if sign == 0 else -radius[order[i]]
+                        w[2 * order[i] + sign] += p.shifted(
+                            rows, eta + row, &image[<Py_ssize_t> (i - start) * rows], r, p.wy + row,
+                            p.w + row if p.w != NULL else NULL, self.eta_new)
+                row += rows
+            for i in range(start, end):
+                for sign in range(2):
+                    s = 2 * order[i] + sign
+                    r = radius[order[i]] if sign == 0 else -radius[order[i]]
+                    for k in range(d):
+                        b[s, k] = center[k] + r * rays[i, k]
+                    prior = prior_exponent(p, d, self.cols, &b[s, 0]) if given_g else self.exponent(&b[s, 0])
+                    w[s] = w[s] + (prior - self.log_posterior) - log_density[order[i]]
+            start = end
 
     cdef _weighed(self, found):
         """Return the largest of log weights, the draws, and their weights relative to the largest."""

@@ -105,8 +105,9 @@ STAGES = 4
 FEWEST, MOST = 512, 4096
 # If more effective draws are requested: safety factor of the number of draws, and largest number of pairs.
 AIM, MOST_MORE = 2.0, 2**15
-# Weighted draws for each one that is resampled from them: least and most, and rows times those between.
-RESAMPLED, ROWS_PER_DRAW = (2, 8), 80_000
+# Weighted draws for each one that is resampled from them: most, rows times those of fewer, and how many times
+# as many effective ones there are at least, if the posterior is normal.
+RESAMPLED, ROWS_PER_DRAW, SPARE = 8.0, 80_000, 1.1
 # Effective draws of the one relevant model, and least effective draws of each; see `needed`.
 ENOUGH, FEW = 200.0, 20.0
 
@@ -659,16 +660,19 @@ class MarginalLikelihood:
     ) -> tuple[FloatArray, dict[str, FloatArray]]:
         """Draw internal coefficients (size, D + 1) and nuisance parameters of model `gamma` given the data.
 
-        Systematic resampling of a weighted sample that is eight times as large, or down to twice if there are
-        many rows, and has as many effective draws as requested, if 65,536 draws are enough. Where expansions
+        Systematic resampling of a weighted sample that is eight times as large, or less if there are many
+        rows, and has as many effective draws as requested, if 65,536 draws are enough. Where expansions
         define the posterior, draws are independent.
         """
         if self.at_maxima:
             return self._sample_normal(gamma, size, rng), {}
-        least, most = RESAMPLED
-        times = min(max(ROWS_PER_DRAW // self.regression.y.size, least), most)
-        pairs = max(self.pairs, times * size // 2 + size % 2)
-        found = self.integrate(gamma, pairs=pairs + pairs % 2, draws=True)
+        middles = (np.arange(self.pairs) + 0.5) / self.pairs
+        d = self.regression.model_columns(gamma).size + len(self.nuisance)
+        radius = np.sqrt(d * quantiles(d, PROPOSAL_DF, middles))
+        least = SPARE / _efficiency(np.exp(log_control(radius, d, PROPOSAL_DF)))
+        times = min(max(ROWS_PER_DRAW / self.regression.y.size, least), max(least, RESAMPLED))
+        pairs = max(self.pairs, int(np.ceil(times * size / 4.0)) * 2)
+        found = self.integrate(gamma, pairs=pairs, draws=True)
         found = self.with_effective(gamma, found, size)
         assert found.samples is not None
         assert found.weights is not None
