@@ -293,7 +293,7 @@ def test_counts_that_are_too_dispersed():
 def test_trials_that_are_too_dispersed():
     frame = trial_frame(spread=1.0)
     fit = rj.logit("share ~ x + z", frame, weights="trials").fit(rng=1, progress=False)
-    assert fit.check().loc["pearson", "p_value"] < 0.002
+    assert fit.check().loc["pearson", "p_value"] < 0.005
 
 
 def test_probabilities_that_bend():
