@@ -43,7 +43,7 @@ cdef double log_det_factor(int d, const double* factor, int lda) noexcept nogil:
 
 cdef void matmat_n(int n, int d, int m, const double* z, int ldz, const double* b,
                    double* out) noexcept nogil:
-    """out := z b for z of shape (n, d), in columns of ldz numbers, and b of shape (d, m), all column-major."""
+    """out := z b for z (n, d), in columns of ldz numbers, and b (d, m), all column-major."""
     cdef double one = 1.0, zero = 0.0
     dgemm(b"N", b"N", &n, &m, &d, &one, <double*> z, &ldz, <double*> b, &d, &zero, out, &n)
 
