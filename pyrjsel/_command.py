@@ -115,7 +115,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--sampler",
         default="auto",
         choices=(AUTO_SAMPLER, *NAMES),
-        help="(default: enumerate up to 2**20 models, else collapsed)",
+        help="(default: enumerate where that takes seconds, else mostly collapsed)",
     )
     run.add_argument(
         "--draws",

@@ -18,6 +18,9 @@ from pyrjsel.selection.samplers.reversible_jump.population import PopulationRJMC
 from pyrjsel.selection.samplers.reversible_jump.rjmcmc import RJMCMC
 
 AUTO = "auto"
+# "auto" enumerates models that take an integral each if their number times (ROWS + rows) is at most this,
+# which takes about two seconds: an integral takes as long as ROWS rows, and as long again for so many.
+INTEGRATED, ROWS = 60_000_000, 4_000
 # Entries of the same name are one sampler for different families.
 SAMPLERS: tuple[Sampler, ...] = (
     GaussianEnumeration(),
@@ -69,8 +72,11 @@ def automatic(regression: Any, space: ModelSpace, options: Collection[str]) -> t
         return "chunks", {}
     if getattr(regression, "wide", False):
         return "collapsed", {}
-    if count_dfs(space, MOST_MODELS)[1] or (is_gaussian(regression) and "max_models" in options):
-        return "enumerate", {}
     if not is_gaussian(regression):
+        if count_dfs(space, INTEGRATED // (ROWS + regression.y.size))[1]:
+            return "enumerate", {}
         return sampler_of(regression, space, options)
-    return ("collapsed" if samplers_of(regression)["gibbs"].nuisance(regression) is None else "gibbs"), {}
+    closed = samplers_of(regression)["gibbs"].nuisance(regression) is None
+    if "max_models" in options or count_dfs(space, MOST_MODELS if closed else INTEGRATED // ROWS)[1]:
+        return "enumerate", {}
+    return "collapsed" if closed else "gibbs", {}
