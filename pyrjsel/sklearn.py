@@ -218,7 +218,7 @@ class SelectionClassifier(ClassifierMixin, _Selection):
     array([0.8, 0.5, 0.7])
     >>> classifier.predict_proba(X[:2]).round(2)
     array([[0.85, 0.15],
-           [0.81, 0.19]])
+           [0.8 , 0.2 ]])
     """
 
     _families = ("logit", "probit", "cloglog", "multinomial")
