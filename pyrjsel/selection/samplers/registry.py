@@ -19,8 +19,9 @@ from pyrjsel.selection.samplers.reversible_jump.rjmcmc import RJMCMC
 
 AUTO = "auto"
 # "auto" enumerates models that take an integral each if their number times (ROWS + rows) is at most this,
-# which takes about two seconds: an integral takes as long as ROWS rows, and as long again for so many.
-INTEGRATED, ROWS = 60_000_000, 4_000
+# which takes two seconds, or some more for skewed posteriors. An integral takes as long as passes over ROWS
+# rows do, and one over an unknown g as long as UNKNOWN_G others.
+INTEGRATED, ROWS, UNKNOWN_G = 60_000_000, 4_000, 8
 # Entries of the same name are one sampler for different families.
 SAMPLERS: tuple[Sampler, ...] = (
     GaussianEnumeration(),
@@ -72,11 +73,22 @@ def automatic(regression: Any, space: ModelSpace, options: Collection[str]) -> t
         return "chunks", {}
     if getattr(regression, "wide", False):
         return "collapsed", {}
-    if not is_gaussian(regression):
-        if count_dfs(space, INTEGRATED // (ROWS + regression.y.size))[1]:
-            return "enumerate", {}
-        return sampler_of(regression, space, options)
-    closed = samplers_of(regression)["gibbs"].nuisance(regression) is None
-    if "max_models" in options or count_dfs(space, MOST_MODELS if closed else INTEGRATED // ROWS)[1]:
+    gaussian = is_gaussian(regression)
+    if count_dfs(space, most_enumerated(regression))[1] or (gaussian and "max_models" in options):
         return "enumerate", {}
-    return "collapsed" if closed else "gibbs", {}
+    if not gaussian:
+        return sampler_of(regression, space, options)
+    return "collapsed" if in_closed_form(regression) else "gibbs", {}
+
+
+def most_enumerated(regression: Any) -> int:
+    """Return the largest number of models that "auto" enumerates: as many as take seconds."""
+    if is_gaussian(regression):
+        return MOST_MODELS if in_closed_form(regression) else INTEGRATED // ROWS
+    unknown = 1 if regression.prior.mixture is None else UNKNOWN_G
+    return INTEGRATED // (unknown * (ROWS + regression.y.size))
+
+
+def in_closed_form(regression: Any) -> bool:
+    """Return whether marginal likelihoods of a linear regression have a closed form, up to an unknown g."""
+    return samplers_of(regression)["gibbs"].nuisance(regression) is None

@@ -255,7 +255,7 @@ def test_one_row_is_too_few():
 
 
 def test_auto_is_gibbs_where_walks_have_no_closed_form(monkeypatch):
-    monkeypatch.setattr("pyrjsel.selection.samplers.registry.MOST_MODELS", 4)
+    monkeypatch.setattr("pyrjsel.selection.samplers.registry.most_enumerated", lambda regression: 4)
     for prior in (rj.SpikeSlab(0.1, 9), rj.SpikeSlab(0.1, 9, scaled=True), rj.Normal(1.0, scaled=False)):
         assert fit(prior, sampler="auto").sampler == "gibbs"
         with pytest.raises(rj.NotAvailableError, match="sampler='gibbs'"):

@@ -226,5 +226,5 @@ def test_dependent_columns_are_left_out():
 def test_auto_walks_where_there_are_too_many_models(monkeypatch, scenario):
     model = build(scenario)
     assert fit(model, rng=1).sampler == "enumerate"
-    monkeypatch.setattr("pyrjsel.selection.samplers.registry.MOST_MODELS", 4)
+    monkeypatch.setattr("pyrjsel.selection.samplers.registry.most_enumerated", lambda regression: 4)
     assert fit(model, rng=1, draws=20).sampler == "collapsed"
