@@ -11,7 +11,7 @@ import pytest
 
 import pyrjsel as rj
 from pyrjsel._command import add_arguments
-from pyrjsel.selection.samplers.registry import NAMES, SAMPLERS, samplers_of
+from pyrjsel.selection.samplers.registry import NAMES, SAMPLERS, most_enumerated, samplers_of
 
 
 def data(n=40):
@@ -48,6 +48,24 @@ def test_names_of_a_family_are_different():
         assert list(known) == [s.name for s in SAMPLERS if s.supports(problem.regression)]
     chunked = {s.name for s in SAMPLERS if s.chunked}
     assert set(samplers_of(model().regression)) == set(NAMES) - chunked
+
+
+def test_auto_enumerates_where_that_takes_seconds():
+    linear, logit = model(), model("logit")
+    unscaled = rj.linear("y ~ a", data(), coef_prior=rj.Normal(1.0, scaled=False))
+    unknown = rj.logit("c > 0 ~ a + b", data(460), coef_prior=rj.HyperG())
+    # 60,000,000 / (4,000 + 40); the same without rows; and an eighth of 60,000,000 / (4,000 + 460).
+    for each, most in ((linear, 2**20), (logit, 14_851), (unscaled, 15_000), (unknown, 1_681)):
+        assert most_enumerated(each.regression) == most
+        assert each.fit(progress=False).sampler == "enumerate"
+
+
+def test_auto_does_not_enumerate_a_million_integrals():
+    """A logistic fit of 2^16 models takes a fraction of a second; enumeration would take half a minute."""
+    rng = np.random.default_rng(1)
+    frame = pd.DataFrame(rng.normal(size=(200, 16))).add_prefix("x")
+    frame["y"] = (frame["x0"] + rng.logistic(size=200) > 0).astype(int)
+    assert rj.logit("y ~ .", frame).fit(rng=1, progress=False).sampler == "collapsed"
 
 
 def test_one_list_of_names():
