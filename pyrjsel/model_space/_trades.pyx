@@ -102,7 +102,8 @@ cdef class Trades:
             np.zeros(max(1, self.n_terms), dtype=np.intc),
         ]
         gone = np.zeros(max(1, self.n_terms), dtype=np.uint8)
-        reals = np.zeros((steps + 3, max(1, self.n_terms)))
+        # Filled as a path goes on; most are short.
+        reals = np.empty((steps + 3, max(1, self.n_terms)))
         self.arrays = [*ints, gone, reals]
         cdef int[::1] above_start = ints[0]
         cdef int[::1] above_terms = ints[1]

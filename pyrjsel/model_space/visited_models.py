@@ -285,7 +285,7 @@ def merge_visits(
     rank[order] = np.arange(order.size, dtype=np.int32)
     for row in index:
         row[:] = rank[row]
-    return index, PackedModels(table.words[order], n_terms)
+    return index, PackedModels(table._rows[: len(table)], n_terms).reordered(order)
 
 
 def count_visits(index: np.ndarray, models: int) -> IntArray:

@@ -36,3 +36,13 @@ def test_blocks_hold_each_model_once_and_in_order(models, monkeypatch):
     assert [len(block) for block in found.blocks()] == [3, 3, 1]
     np.testing.assert_array_equal(np.concatenate(list(found.blocks())), models)
     np.testing.assert_array_equal(np.stack(list(found)), models)
+
+
+def test_models_are_reordered_in_place_some_words_at_a_time(models, monkeypatch):
+    monkeypatch.setattr(bits, "NUMBERS", 7 * 2)
+    for order in (np.array([6, 0, 1, 5, 2, 3, 4]), np.array([4, 2])):
+        found = PackedModels.of(models)
+        held = found.words
+        found = found.reordered(order)
+        np.testing.assert_array_equal(found[:], models[order])
+        assert np.shares_memory(found.words, held)

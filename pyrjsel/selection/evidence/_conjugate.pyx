@@ -93,10 +93,12 @@ cdef class ConjugateEvidence(Evidence):
                 sums[0, j] += log_weights[k] if log_weights is not None else 0.0
                 sums[1, j] += penalty[k] if penalty is not None else 0.0
         cdef unsigned char[::1] gamma = np.zeros(terms + 1, dtype=np.uint8)
-        cdef double[:, ::1] many = np.zeros((3, terms + 1))
         lone = np.diff(term_start) == 1
+        # If all terms have one column, results are written where they are asked for, from where columns are.
+        cdef bint direct = np.all(lone)
+        cdef double[:, ::1] many = np.zeros((2 if direct else 3, terms + 1))
         cdef int[::1] which = np.append(np.argsort(~lone, kind="stable"), 0).astype(np.intc)
-        cdef double[::1] gathered = np.zeros(6 * np.sum(lone) + 1)
+        cdef double[::1] gathered = np.zeros(1 if direct else 6 * np.sum(lone) + 1)
         self.n_terms = terms
         self.n_base = base
         self.prior_base = flat
@@ -109,7 +111,8 @@ cdef class ConjugateEvidence(Evidence):
         self.log_weights = &sums[0, 0]
         self.penalties = &sums[1, 0]
         self.gamma = &gamma[0]
-        self.dets, self.fits, self.found = &many[0, 0], &many[1, 0], &many[2, 0]
+        self.dets, self.fits = &many[0, 0], &many[1, 0]
+        self.found = NULL if direct else &many[2, 0]
         self.n_lone, self.which, self.gathered = np.sum(lone), &which[0], &gathered[0]
         self.value = NAN
 

@@ -235,6 +235,8 @@ class CollapsedChain(Chain):
 
     every = EVERY
     rows: ClassVar[int] = WALK_ROWS
+    # Rows of sums over coefficients.
+    n_sums: ClassVar[int] = 0
     # Values recorded for a model at its first visit.
     of_models: ClassVar[tuple[str, ...]] = ()
     # The counts of a chain that has released its loop.
@@ -285,7 +287,9 @@ class CollapsedChain(Chain):
         """Return an empty collector of draws and averages."""
         job = self.job
         width, every = job.regression.n_columns, job.coefficients_every
-        return Collector(job.space.n_terms, width, every, rows=self.rows, of_models=self.of_models)
+        return Collector(
+            job.space.n_terms, width, every, rows=self.rows, of_models=self.of_models, n_sums=self.n_sums
+        )
 
     def restore(self, values: dict[str, Any]) -> None:
         """Create the loop at the last adaptation, and run it from there."""

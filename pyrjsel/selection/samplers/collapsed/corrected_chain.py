@@ -186,6 +186,7 @@ class CorrectedChain(CollapsedChain):
     """One chain on a surrogate."""
 
     rows = CORRECTED_ROWS
+    n_sums = 4
     of_models = ("relative_variance", "effective")
 
     @classmethod

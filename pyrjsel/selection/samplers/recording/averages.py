@@ -6,6 +6,7 @@ import numpy as np
 
 from pyrjsel._errors import StoreError
 from pyrjsel._typing import FloatArray
+from pyrjsel.storage import Content
 
 # Largest number of segments of a chain, even; from half as many they are used as batches: few enough to be
 # long, as in pyrjsel.report, and enough for a precise error estimate.
@@ -49,7 +50,8 @@ class Averages:
         Draws are given in order.
         """
         while draw >= self.segments * self.length:
-            merge_pairs(self.sums)
+            self.sums = merged_pairs(self.sums)
+            self.sums[self.segments // 2 :] = 0.0
             self.length *= 2
         segment = draw // int(self.length)
         return self.sums[segment], (segment + 1) * int(self.length)
@@ -58,8 +60,16 @@ class Averages:
         """Return the arrays by name, without copies."""
         return {"averages": self.sums, "segment": self.length}
 
-    def check(self) -> None:
-        """Raise :class:`StoreError` if the arrays are invalid after reading."""
+    def restore(self, known: Content) -> None:
+        """Restore saved arrays.
+
+        Raises
+        ------
+        StoreError
+            If they do not fit.
+        """
+        for name, into in self.arrays().items():
+            into[...] = known.array(name, into.dtype, into.shape)
         check_length(int(self.length))
 
     def of(self, iterations: int, thin: int, time: float) -> "Segments":
@@ -71,7 +81,7 @@ class ManyAverages:
     """The same for two rows of many terms, of which only the first is known by segment.
 
     Full segments are kept as differences from the first draw, in single precision: the error of an average is
-    right to seven digits, and the average itself comes from a total in double precision.
+    right to six digits, and the average itself comes from a total in double precision.
 
     Parameters
     ----------
@@ -80,21 +90,22 @@ class ManyAverages:
     Attributes
     ----------
     sums : ndarray (2, J)
-        Sums over the draws of the present segment.
-    totals : ndarray (2, J)
-        Sums over the draws of all full segments.
-    first : ndarray (J,)
+        Sums over the draws of the present segment, and of the second row over all draws.
+    total : ndarray (J,)
+        Sums over the draws of all full segments of the first row.
+    first : float32 array (J,)
         The first row of the first draw.
-    differences : float32 array (segments, J)
+    differences : float32 array (full, J)
         Sums over the draws of full segments of the first row minus `first`.
     length, full : int64 array ()
         Draws of a segment, and number of full segments that are stored.
     """
 
     def __init__(self, n_terms: int) -> None:
-        self.sums, self.totals = np.zeros((2, WALK_ROWS, n_terms))
-        self.first = np.zeros(n_terms)
-        self.differences = np.zeros((FEW_SEGMENTS, n_terms), dtype=np.float32)
+        self.sums, self.total = np.zeros((WALK_ROWS, n_terms)), np.zeros(n_terms)
+        self.first = np.zeros(n_terms, dtype=np.float32)
+        # Not filled: memory is taken as segments are stored.
+        self._room = np.empty((FEW_SEGMENTS, n_terms), dtype=np.float32)
         self.length, self.full = np.array(1, dtype=np.int64), np.array(0, dtype=np.int64)
 
     def at(self, draw: int) -> tuple[FloatArray, int]:
@@ -104,10 +115,15 @@ class ManyAverages:
         """
         self._store(draw)
         while draw >= FEW_SEGMENTS * self.length:
-            merge_pairs(self.differences)
+            self._room = merged_pairs(self._room)
             self.length *= 2
             self.full //= 2
         return self.sums, (draw // int(self.length) + 1) * int(self.length)
+
+    @property
+    def differences(self) -> np.ndarray:
+        """The stored segments."""
+        return self._room[: int(self.full)]
 
     def _store(self, draws: int) -> None:
         """Store the present segment if it is full after a number of draws."""
@@ -115,9 +131,9 @@ class ManyAverages:
             return
         if not self.full:
             self.first[:] = self.sums[0]
-        self.differences[self.full] = self.sums[0] - self.length * self.first
-        self.totals += self.sums
-        self.sums[:] = 0.0
+        self._room[self.full] = self.sums[0] - float(self.length) * self.first.astype(np.float64)
+        self.total += self.sums[0]
+        self.sums[0] = 0.0
         self.full += 1
 
     def arrays(self) -> dict[str, np.ndarray]:
@@ -126,16 +142,25 @@ class ManyAverages:
             "averages": self.sums,
             "segment": self.length,
             "full": self.full,
-            "totals": self.totals,
+            "total": self.total,
             "first": self.first,
             "differences": self.differences,
         }
 
-    def check(self) -> None:
-        """Raise :class:`StoreError` if the arrays are invalid after reading."""
-        check_length(int(self.length))
+    def restore(self, known: Content) -> None:
+        """Restore saved arrays.
+
+        Raises
+        ------
+        StoreError
+            If they do not fit.
+        """
+        self.full[...] = known.array("full", np.int64, ())
         if not 0 <= self.full <= FEW_SEGMENTS:
             raise StoreError(f"{int(self.full)} segments are full, of {FEW_SEGMENTS}")
+        for name, into in self.arrays().items():
+            into[...] = known.array(name, into.dtype, into.shape)
+        check_length(int(self.length))
 
     def of(self, iterations: int, thin: int, time: float) -> "ManySegments":
         """Return the segments of a chain after a number of iterations, each of which has added `time`."""
@@ -148,12 +173,11 @@ def averages_of(rows: int, n_terms: int) -> "Averages | ManyAverages":
     return ManyAverages(n_terms) if n_terms > MANY and rows == WALK_ROWS else Averages(rows, n_terms)
 
 
-def merge_pairs(segments: np.ndarray) -> None:
-    """Add every second segment to the one before it, in place, and set those that are left over to zero."""
-    half = len(segments) // 2
-    for k in range(half):  # without a copy of all
-        np.add(segments[2 * k], segments[2 * k + 1], out=segments[k])
-    segments[half:] = 0.0
+def merged_pairs(segments: np.ndarray) -> np.ndarray:
+    """Return the sums of pairs of segments in an array of as many, of which the others are not filled."""
+    found = np.empty_like(segments)
+    np.add(segments[0::2], segments[1::2], out=found[: len(segments) // 2])
+    return found
 
 
 def check_length(length: int) -> None:
@@ -222,14 +246,15 @@ class ManySegments:
     def batch_means(self, length: int, count: int, terms: slice = slice(None)) -> FloatArray:
         """Return averages (count, 2, J) over batches of `length` draws, a multiple of segments.
 
-        Those of the second row are all its average over the full segments.
+        Those of the second row are all its average over the whole chain.
         """
         kept, each = self.kept, length // self.length
         sums = kept.differences[: count * each, terms].reshape(count, each, -1).sum(axis=1, dtype=np.float64)
-        sums += length * kept.first[terms]
-        other = kept.totals[1, terms] * (length / (int(kept.full) * self.length))
+        sums += length * kept.first[terms].astype(np.float64)
+        other = kept.sums[1, terms] * (length / self.draws)
         return np.stack([sums, np.broadcast_to(other, sums.shape)], axis=1) / (length * self.unit)
 
     def means(self, draws: int) -> FloatArray:
         """Return averages (2, J) over all `draws` draws."""
-        return (self.kept.totals + self.kept.sums) / (draws * self.unit)
+        first, second = self.kept.sums
+        return np.stack([self.kept.total + first, second]) / (draws * self.unit)

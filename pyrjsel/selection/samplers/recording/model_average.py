@@ -136,7 +136,7 @@ def merged(
         order = np.argsort(-log_masses(index, log_posterior, len(models)), kind="stable")
         rank = np.empty(order.size, dtype=index.dtype)
         rank[order] = np.arange(order.size, dtype=index.dtype)
-        index, models = rank[index], PackedModels(models.words[order], space.n_terms)
+        index, models = rank[index], models.reordered(order)
     return index, models, log_posterior
 
 

@@ -289,8 +289,10 @@ class Collector:
         StoreError
             If the values do not match the problem.
         """
-        for name, into in self.totals().items():
-            into[...] = totals.array(name, into.dtype, into.shape)
+        if self.sums.size:
+            self.sums[...] = totals.array("sums", float, self.sums.shape)
+        if self.averages is not None:
+            self.averages.restore(totals)
         known = Content({"words": np.empty((0, self.n_words), np.uint64), **recorded}, "the draws")
         self.table.add(known.array("words", np.uint64, (None, self.n_words)))
         for name, series in self.series.items():
@@ -301,8 +303,6 @@ class Collector:
             raise known.wrong("log_posterior", "that of each draw")
         if index.size and not 0 <= index.min() <= index.max() < len(self.table):
             raise known.wrong("index", f"rows of {len(self.table)} models")
-        if self.averages is not None:
-            self.averages.check()
         if any(len(self.series[name]) != len(self.table) for name in self.of_models):
             raise StoreError(f"the recorded values do not match the {len(self.table)} models")
         self.described = len(self.table)
@@ -317,7 +317,7 @@ class Collector:
         """Return all recorded values."""
         coefficients, behind = self.nuisance.split(self.series["coefficients"].rows)
         return ChainDraws(
-            self.table.words.copy(),  # without the spare capacity of the table
+            self.table.words,
             self.series["index"].rows,
             self.series["log_posterior"].rows,
             coefficients,

@@ -22,6 +22,7 @@ from pyrjsel.selection.samplers.recording.averages import (
 )
 from pyrjsel.selection.samplers.recording.rao_blackwell import CORRECTED_ROWS, estimate
 from pyrjsel.selection.samplers.recording.recorder import VISITS_ALONE
+from pyrjsel.storage import Content
 
 GAMMA = np.array([[0, 0], [1, 0], [0, 1], [1, 1]], dtype=np.uint8)
 
@@ -223,17 +224,16 @@ def test_many_terms_have_the_estimates_of_all_their_sums(last, monkeypatch):
             kept = kind()
             for i in range(-int(-last // 1)):
                 if i == 11:  # the state is saved and read
-                    kept, saved = kind(), {name: array.copy() for name, array in kept.arrays().items()}
-                    for name, into in kept.arrays().items():
-                        into[...] = saved[name]
-                    kept.check()
+                    saved = Content({name: array.copy() for name, array in kept.arrays().items()}, "it")
+                    kept = kind()
+                    kept.restore(saved)
                 part = min(1.0, last - i) * values[c, i]
                 kept.at(i)[0][:] += [part, min(1.0, last - i) - part]
             chains.append(SimpleNamespace(averages=kept.of(last, 1, 1.0)))
         found.append(estimate(chains, index, models))
     (want, many), whole = found, last == int(last)
     np.testing.assert_allclose(many.terms.mean, want.terms.mean, rtol=1e-14 if whole else 1e-6)
-    # Exclusion is known in total, that is, up to the last full segment.
+    # Exclusion is known in total alone, including what is beyond the last full segment.
     np.testing.assert_allclose(many.excluded, want.excluded, rtol=1e-14 if whole else 1e-1)
     np.testing.assert_allclose(many.terms.mcse, want.terms.mcse, rtol=1e-5)
     assert np.isnan(many.terms.mcse[1])
@@ -244,10 +244,9 @@ def test_only_averages_of_many_terms_are_kept_in_part():
     assert isinstance(averages_of(WALK_ROWS, MANY), Averages)
     assert isinstance(averages_of(WALK_ROWS, MANY + 1), ManyAverages)
     assert isinstance(averages_of(CORRECTED_ROWS, MANY + 1), Averages)
-    kept = ManyAverages(1)
-    kept.full[...] = FEW_SEGMENTS + 1
+    wrong = ManyAverages(1).arrays() | {"full": np.array(FEW_SEGMENTS + 1)}
     with pytest.raises(StoreError, match="segments are full"):
-        kept.check()
+        ManyAverages(1).restore(Content(wrong, "it"))
 
 
 def test_few_draws_are_visits_alone():
