@@ -106,6 +106,11 @@ class WideColumns:
         """Return the rows of X'WX + diag(`extra`) for one thread."""
         return TypedGram(self.compiled, np.ascontiguousarray(extra), self.total, self.store)
 
+    def rest(self) -> None:
+        """Forget rows of cross-products and columns: they are computed again where they are used."""
+        self.__dict__.pop("store", None)
+        self._taken.clear()
+
     def __getstate__(self) -> dict[str, Any]:
         state = self.__dict__.copy()
         for name in ("compiled", "store"):

@@ -243,6 +243,7 @@ def run(
             return posterior, settings
         posterior.audit = audit_of(model, posterior)
         if getattr(model.regression, "wide", False):
+            model.regression.rooted.rest()
             release()
         text = posterior.audit.warning(model.space)
         if text is None:

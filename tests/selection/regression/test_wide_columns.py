@@ -145,3 +145,16 @@ def test_arrays_that_do_not_fit_together_are_refused():
     for call in (lambda: columns.take([P]), lambda: columns.products(np.ones(3)), lambda: RowStore(0, 1)):
         with pytest.raises(ValueError, match="must"):
             call()
+
+
+def test_what_is_kept_is_forgotten_and_made_again():
+    rng = np.random.default_rng(4)
+    columns = WideColumns.of(as_wide(rng.integers(0, 3, (N, P)).astype(np.int8)), np.ones(N))
+    extra = np.zeros(P)
+    rows, some = columns.gram(extra).rows([5]), columns[[5]]
+    held = columns.store
+    columns.rest()
+    assert not columns._taken
+    assert columns.store is not held
+    np.testing.assert_array_equal(columns.gram(extra).rows([5]), rows)
+    np.testing.assert_array_equal(columns[[5]], some)
