@@ -408,9 +408,10 @@ class Selection(OverSpace):
             60,000,000 divided by the number of rows plus 4,000, such as 13,333 for 500 rows, or an eighth of
             that if g is unknown. For larger spaces it uses ``"collapsed"``; for other than linear models
             ``"rjmcmc"`` if a short pilot run, the same for every seed, finds that marginal likelihoods are
-            hard to compute (near separation, or few rows per column); and for linear models ``"gibbs"`` under
-            ``SpikeSlab`` and priors with ``scaled=False``, which ``"collapsed"`` does not support. Up to
-            2**20 models can be enumerated with ``"enumerate"``. For linear models, ``"rjmcmc"`` and
+            hard to compute (near separation, or few rows per column; an eighth of the said number is
+            enumerated all the same); and for linear models ``"gibbs"`` under ``SpikeSlab`` and priors with
+            ``scaled=False``, which ``"collapsed"`` does not support. Up to 2**20 models can be enumerated
+            with ``"enumerate"``. For linear models, ``"rjmcmc"`` and
             ``"population"`` also draw sigma^2 (and g, if it has a prior) and support all priors except
             ``SpikeSlab``. They propose new coefficients given all others, so they mix slowly if columns are
             nearly dependent or models are large. Errors of ``"collapsed"`` and ``"gibbs"`` are small if

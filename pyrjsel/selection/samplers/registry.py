@@ -19,9 +19,10 @@ from pyrjsel.selection.samplers.reversible_jump.rjmcmc import RJMCMC
 
 AUTO = "auto"
 # "auto" enumerates models that take an integral each if their number times (ROWS + rows) is at most this,
-# which takes two seconds, or some more for skewed posteriors. An integral takes as long as passes over ROWS
-# rows do, and one over an unknown g as long as UNKNOWN_G others.
-INTEGRATED, ROWS, UNKNOWN_G = 60_000_000, 4_000, 8
+# which takes two seconds. An integral takes as long as passes over ROWS rows do, and one over an unknown g as
+# long as UNKNOWN_G others. So do those of skewed posteriors: without a pilot that finds them regular, the
+# number is smaller by SKEWED.
+INTEGRATED, ROWS, UNKNOWN_G, SKEWED = 60_000_000, 4_000, 8, 8
 # Entries of the same name are one sampler for different families.
 SAMPLERS: tuple[Sampler, ...] = (
     GaussianEnumeration(),
@@ -73,16 +74,20 @@ def automatic(regression: Any, space: ModelSpace, options: Collection[str]) -> t
         return "chunks", {}
     if getattr(regression, "wide", False):
         return "collapsed", {}
-    gaussian = is_gaussian(regression)
-    if count_dfs(space, most_enumerated(regression))[1] or (gaussian and "max_models" in options):
+    most = most_enumerated(regression)
+    count, all_counted = count_dfs(space, most)
+    if is_gaussian(regression):
+        if all_counted or "max_models" in options:
+            return "enumerate", {}
+        return "collapsed" if in_closed_form(regression) else "gibbs", {}
+    if all_counted and count <= most // SKEWED:
         return "enumerate", {}
-    if not gaussian:
-        return sampler_of(regression, space, options)
-    return "collapsed" if in_closed_form(regression) else "gibbs", {}
+    name, usual = sampler_of(regression, space, options)
+    return ("enumerate", {}) if all_counted and name == "collapsed" else (name, usual)
 
 
 def most_enumerated(regression: Any) -> int:
-    """Return the largest number of models that "auto" enumerates: as many as take seconds."""
+    """Return the largest number of models that "auto" enumerates: as many as take seconds if regular."""
     if is_gaussian(regression):
         return MOST_MODELS if in_closed_form(regression) else INTEGRATED // ROWS
     unknown = 1 if regression.prior.mixture is None else UNKNOWN_G
