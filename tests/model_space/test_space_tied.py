@@ -17,7 +17,7 @@ from pyrjsel.model_space import (
     prior_inclusion,
 )
 from pyrjsel.model_space.component_tables import NotCountable
-from pyrjsel.model_space.components import cost_grid
+from pyrjsel.model_space.components import cost_grid, split
 from pyrjsel.model_space.counting import _exact
 from pyrjsel.model_space.tied import Core, _core_and_leaves, _joined_leaves, core_table, full_table
 
@@ -117,6 +117,39 @@ def test_weak_heredity_with_three_factors(kit):
     found = _exact(space)
     assert found.n_models == len(good)
     np.testing.assert_allclose(found.probability, good.mean(axis=0), rtol=1e-12)
+
+
+@pytest.mark.parametrize("always", [(), ("a",)])
+@pytest.mark.parametrize("heredity", [None, "weak", "strong"])
+@pytest.mark.parametrize("priced", [False, True])
+def test_terms_are_split_by_what_ties_them(kit, always, heredity, priced):
+    """Components by merging sets in pairs: an item that counts, heredity that is not settled, a group."""
+    terms = factorial_terms(kit, "abcdef", 2)
+    prices = {"costs": {"b": 1.0, "c": 1.0}, "budget": 1.5} if priced else {}
+    space = ModelSpace.build(
+        terms, prior=Uniform(), heredity=heredity, always=always, n_observations=9, **prices
+    )
+    group, grid = np.array([4, 5]), cost_grid(space)
+    free = [j for j in space.order.tolist() if space.free[j]]
+    sets = [{j} for j in free]
+
+    def merge(ones):
+        hit = [part for part in sets if part & set(ones)]
+        sets[:] = [part for part in sets if part not in hit] + ([set().union(*hit)] if hit else [])
+
+    merge(group.tolist())
+    for item in np.flatnonzero(grid.item):
+        merge(j for j in free if item in space.items_of(j))
+    for j in free:
+        parents = space.parents_of(j)
+        if not (heredity == "weak" and (space.free[parents] == 0).any()):
+            for parent in parents[space.free[parents] == 1].tolist():
+                merge([j, parent])
+    found, part = split(space, grid, [group])
+    assert found.tolist() == free
+    assert {frozenset(found[part == k].tolist()) for k in range(part.max() + 1)} == set(map(frozenset, sets))
+    firsts = [int(np.flatnonzero(part == k)[0]) for k in range(part.max() + 1)]
+    assert firsts == sorted(firsts)
 
 
 def partly_tied(kit):
