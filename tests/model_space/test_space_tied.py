@@ -125,7 +125,7 @@ def test_weak_heredity_with_three_factors(kit):
 def test_terms_are_split_by_what_ties_them(kit, always, heredity, priced):
     """Components by merging sets in pairs: an item that counts, heredity that is not settled, a group."""
     terms = factorial_terms(kit, "abcdef", 2)
-    prices = {"costs": {"b": 1.0, "c": 1.0}, "budget": 1.5} if priced else {}
+    prices = {"costs": dict.fromkeys("abcdef", 0.0) | {"b": 1.0, "c": 1.0}, "budget": 1.5} if priced else {}
     space = ModelSpace.build(
         terms, prior=Uniform(), heredity=heredity, always=always, n_observations=9, **prices
     )
@@ -139,7 +139,7 @@ def test_terms_are_split_by_what_ties_them(kit, always, heredity, priced):
 
     merge(group.tolist())
     for item in np.flatnonzero(grid.item):
-        merge(j for j in free if item in space.items_of(j))
+        merge([j for j in free if item in space.items_of(j)])
     for j in free:
         parents = space.parents_of(j)
         if not (heredity == "weak" and (space.free[parents] == 0).any()):
