@@ -38,6 +38,9 @@ def held():
         return int(file.read().split()[1]) * resource.getpagesize()
 
 
+# Modules are imported as they are used.
+small = rng.integers(0, 3, (60, 1100), dtype=np.int8)
+str(rj.LinearSelection(rng.standard_normal(60), small).fit(draws=20, burn_in=20, rng=1, progress=False).summary())
 before = held()
 clock = time.process_time(), time.perf_counter()
 found = rj.LinearSelection(y, x).fit(rng=1, progress=False)
