@@ -40,7 +40,8 @@ def held():
 
 # Modules are imported as they are used.
 small = rng.integers(0, 3, (60, 1100), dtype=np.int8)
-str(rj.LinearSelection(rng.standard_normal(60), small).fit(draws=20, burn_in=20, rng=1, progress=False).summary())
+small = rj.LinearSelection(rng.standard_normal(60), small)
+str(small.fit(draws=20, burn_in=20, rng=1, progress=False).summary())
 before = held()
 clock = time.process_time(), time.perf_counter()
 found = rj.LinearSelection(y, x).fit(rng=1, progress=False)
