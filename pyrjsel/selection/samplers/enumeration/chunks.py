@@ -65,6 +65,9 @@ FAINT = 1e-9
 # Chains over models where there are too many for a list, and the proportion of their draws outside the models
 # of the others that is tolerated.
 CHAINS, OUTSIDE = 4, 0.05
+# Rows times integrals by default, which take about a second, and their least and largest number. Laplace's
+# approximation is off by the more the fewer rows there are.
+INTEGRATED, FEWEST, MOST = 1_000_000, 10, 200
 # Usual numbers of passes: to the mode of all columns, to those of models, for integrals.
 USUAL = (5, 2, 1)
 STAGES = ("full", "models", "integrals", "maxima", "done")
@@ -77,11 +80,12 @@ class ChunksOptions:
     Attributes
     ----------
     models : int
-        Largest number of models that passes bring to their modes. Those with all but 1e-4 of the posterior
-        under a quadratic expansion of the log-likelihood are enough; further ones keep its values, corrected
-        by a regression on the others.
-    integrals : int
-        Number of the best models whose Laplace approximations are checked by importance sampling.
+        Largest number of models that passes bring to their modes. Those that can have integrals, and those
+        with all but 1e-4 of the posterior under a quadratic expansion of the log-likelihood, are enough;
+        further ones keep its values, corrected by a regression on the others.
+    integrals : int, optional
+        Number of the best models whose Laplace approximations are checked by importance sampling. By default
+        1,000,000 divided by the number of rows, between 10 and 200.
     pairs : int
         Pairs of importance draws for each of these.
     steps : int
@@ -90,17 +94,24 @@ class ChunksOptions:
     """
 
     models: int = 200
-    integrals: int = 10
+    integrals: int | None = None
     pairs: int = 128
     steps: int = 5000
 
     def __post_init__(self) -> None:
         check_int(self.models, "models", low=1)
-        check_int(self.integrals, "integrals", low=1)
+        if self.integrals is not None:
+            check_int(self.integrals, "integrals", low=1)
         check_int(self.steps, "steps", low=1)
         check_int(self.pairs, "pairs", low=2)
         if self.pairs % 2:
             raise bad_value("pairs", "an even int", self.pairs)
+
+    def integrals_for(self, rows: int) -> int:
+        """Return the number of models with integrals."""
+        if self.integrals is not None:
+            return self.integrals
+        return min(max(INTEGRATED // max(rows, 1), FEWEST), MOST)
 
 
 @dataclass(eq=False)
@@ -119,7 +130,8 @@ class _Task:
         regression, left = self.regression, sum(USUAL)
         reader, made = regression.rows.reader, regression.passes
         # The last pass evaluates many draws for each row, which takes longer than to read it.
-        draws = 2 * self.options.pairs * min(self.options.integrals, 2**self.space.n_terms)
+        integrals = min(self.options.integrals_for(reader.n_rows), 2**self.space.n_terms)
+        draws = 2 * self.options.pairs * integrals
         seconds = left * reader.seconds + draws * reader.n_rows * regression.evaluation_seconds()
         return (
             f"About {made + left} passes over {reader.n_rows:,} rows, {made} of them made; the others take "
@@ -267,6 +279,11 @@ class Passes:
         assert self.maxima is not None
         return self.job.regression.family.strays(*self.maxima.ends[k])
 
+    @property
+    def integrated(self) -> int:
+        """Largest number of models with integrals."""
+        return self.job.options.integrals_for(self.job.regression.rows.reader.n_rows)
+
     def _expand(self) -> None:
         """Score all models by the quadratic expansion, and choose those to be brought to their modes."""
         job = self.job
@@ -287,8 +304,9 @@ class Passes:
         order = np.argsort(-log_mass, kind="stable")
         self.gamma, self.log_prior, self.values = gamma[order], log_prior[order], values[order]
         covered = np.cumsum(normalise(log_mass[order]))
-        wanted = min(int(np.searchsorted(covered, 1.0 - REST)) + 1, self.count - self.deficient)
-        self.main = min(wanted, job.options.models)
+        # With few rows the expansion is poor, and modes are quick: those of all models that may get integrals.
+        wanted = max(int(np.searchsorted(covered, 1.0 - REST)) + 1, self.integrated)
+        self.main = min(wanted, job.options.models, self.count - self.deficient)
         # And the best model with and without each term, for Bayes factors of terms that are sure.
         ends = [
             int(np.argmax(self.gamma[:, j] == value)) for j in range(job.space.n_terms) for value in (0, 1)
@@ -305,7 +323,7 @@ class Passes:
         rows = range(len(modes.point))
         self.laplace = np.array([laplace_value(job.regression, modes, row) for row in rows])
         log_mass = self.laplace + self.log_prior[self.rows]
-        best = np.argsort(-log_mass, kind="stable")[: job.options.integrals]
+        best = np.argsort(-log_mass, kind="stable")[: self.integrated]
         self.best = best
         part = job.regression.modes(modes.inside[best], modes.point[best])
         part.restore({name: array[best] for name, array in modes.state().items()})

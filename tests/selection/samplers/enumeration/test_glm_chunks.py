@@ -54,6 +54,19 @@ def test_the_posterior_is_that_of_the_rows_in_memory(table, case):
         assert str(found.summary()).count(name.capitalize()) == str(wanted.summary()).count(name.capitalize())
 
 
+@pytest.mark.parametrize("case", ["logit", "student"])
+def test_few_rows_get_integrals_of_all_models(table, case):
+    """Laplace values of 60 rows alone, or with ten integrals, are off by five errors and more."""
+    build, formula, options = CASES[case]
+    rows = table.head(60)
+    wanted = build(formula, rows, **options).fit(rng=1, pairs=512)
+    found = build(formula, cut(rows, 25), **options).fit(rng=2)
+    error = np.hypot(wanted.inclusion["mcse"], found.inclusion["mcse"])
+    # 4.5 errors are a false-alarm rate of 1e-4 over some ten terms; 5e-6 is for terms that are sure.
+    away = (wanted.inclusion["posterior"] - found.inclusion["posterior"]).abs()
+    assert np.all(away <= 4.5 * error + 5e-6)
+
+
 @pytest.mark.parametrize("case", ["logit", "negbin", "gamma", "classes", "student, df"])
 def test_results_do_not_depend_on_the_chunks(table, case, tmp_path):
     build, formula, options = CASES[case]
