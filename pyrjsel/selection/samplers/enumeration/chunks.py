@@ -304,7 +304,7 @@ class Passes:
         order = np.argsort(-log_mass, kind="stable")
         self.gamma, self.log_prior, self.values = gamma[order], log_prior[order], values[order]
         covered = np.cumsum(normalise(log_mass[order]))
-        # With few rows the expansion is poor, and modes are quick: those of all models that may get integrals.
+        # With few rows the expansion is poor, and modes are quick: those of all that may get integrals.
         wanted = max(int(np.searchsorted(covered, 1.0 - REST)) + 1, self.integrated)
         self.main = min(wanted, job.options.models, self.count - self.deficient)
         # And the best model with and without each term, for Bayes factors of terms that are sure.
