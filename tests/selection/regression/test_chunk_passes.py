@@ -10,7 +10,7 @@ from pyrjsel.selection.evidence.laplace import MarginalLikelihood
 from pyrjsel.selection.priors.base import CompiledPrior
 from pyrjsel.selection.regression import chunk_passes
 from pyrjsel.selection.regression.chunk_passes import PointPrior, find_modes
-from pyrjsel.selection.samplers.enumeration import chunks as sampler
+from pyrjsel.selection.samplers.enumeration import passes as sampler
 
 
 @pytest.fixture(scope="module")

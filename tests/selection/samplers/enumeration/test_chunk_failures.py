@@ -16,7 +16,7 @@ import pandas as pd
 import pytest
 
 import pyrjsel as rj
-from pyrjsel.selection.samplers.enumeration import chunks as sampler
+from pyrjsel.selection.samplers.enumeration import passes as sampler
 from pyrjsel.storage import files
 
 

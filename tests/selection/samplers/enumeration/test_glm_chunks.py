@@ -12,7 +12,7 @@ from chunk_kit import CASES, FORMULA, N, cut, make
 
 import pyrjsel as rj
 from pyrjsel.selection.regression import chunked
-from pyrjsel.selection.samplers.enumeration import chunks as sampler
+from pyrjsel.selection.samplers.enumeration import passes as sampler
 
 
 @pytest.fixture(scope="module")
