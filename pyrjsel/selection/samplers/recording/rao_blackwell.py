@@ -11,7 +11,8 @@ mean. So
     mean of gamma_t - (sum of v_t (gamma_t - h_t)) / (sum of v_t)
 
 estimates the mean of gamma_t, with a variance that depends on the error of the surrogate: if v is constant,
-it is that of averages of h.
+it is that of averages of h. A term in no draw, or in all, has the estimate of the surrogate, with unknown
+error.
 """
 
 from collections.abc import Sequence
@@ -33,6 +34,8 @@ H, NOT_H = 0, 1
 VISITS, WEIGHTED_VISITS, SQUARED_VISITS, WEIGHTED_H, WEIGHTED_NOT_H, WEIGHTS, SQUARES = range(CORRECTED_ROWS)
 # Fewest draws with and without a term for an estimate of the surrogate's error.
 FEW_VISITS = 10
+# Independent draws miss what they should hold so many times on average with a probability of one in a hundred.
+MISSED = 4.6
 # Batch means of a constant differ by rounding: a running sum of n terms has a relative error of about sqrt(n)
 # times 1e-16, 1e-12 for n = 1e8.
 ROUNDING = 1e-12
@@ -75,14 +78,16 @@ def estimate(chains: Sequence[Any], index: np.ndarray, models: PackedModels) -> 
             means.append(found.batch_means(length, batches))
             totals.append(found.means(draws) if whole else means[-1].mean(axis=0))
         mean, excluded, words = _corrected(np.stack(totals), np.stack(means), cut)
-        # Models never visited are known only through the surrogate, with unknown error.
+        # Models never visited are known only through the surrogate, with unknown error. It is believed if draws
+        # can well miss what it says.
         stuck = visits.stuck
+        unlikely = stuck & (np.abs(mean[0] - visits.mean) * len(chains) * draws > MISSED)
         mean = (
-            np.where(stuck, visits.mean, mean[0]),
+            np.where(unlikely, visits.mean, mean[0]),
             np.where(stuck, visits.mcse, mean[1]),
             np.where(stuck, visits.disagree, mean[2]),
         )
-        excluded = np.where(stuck, 1.0 - visits.mean, excluded)
+        excluded = np.where(unlikely, 1.0 - visits.mean, excluded)
     return Estimate(_described(mean, visits), excluded, words)
 
 

@@ -191,13 +191,13 @@ def test_surrogates_learn_from_walks_that_were_refused():
 
 
 def test_what_chains_never_saw_is_not_known():
-    """The surrogate's word on models that no chain has visited can be off by any factor."""
+    """The surrogate's word on models that no chain has visited can be off: it is given without an error."""
     rng = np.random.default_rng(5)
     x = pd.DataFrame(rng.normal(size=(200, 3)), columns=["a", "b", "c"])
     y = (rng.random(200) < 1 / (1 + np.exp(-2.5 * x["a"] - 0.3 * x["b"]))).astype(int).rename("y")
     results = walk(rj.LogitSelection(y, x), draws=400)
     a, b = (results.inclusion.loc[name] for name in ("a", "b"))
-    assert a["posterior"] == 1.0
+    assert 1.0 - 1e-6 < a["posterior"] < 1.0
     assert a[["mcse", "ess", "r_hat", "bayes_factor"]].isna().all()
     # Of independent draws of the same error, that of the integrals included.
     assert b["ess"] == pytest.approx(b["posterior"] * (1 - b["posterior"]) / b["mcse"] ** 2, rel=1e-9)
