@@ -34,7 +34,7 @@ H, NOT_H = 0, 1
 VISITS, WEIGHTED_VISITS, SQUARED_VISITS, WEIGHTED_H, WEIGHTED_NOT_H, WEIGHTS, SQUARES = range(CORRECTED_ROWS)
 # Fewest draws with and without a term for an estimate of the surrogate's error.
 FEW_VISITS = 10
-# Independent draws miss what they hold so many times on average with a probability of one in a hundred.
+# Independent draws miss what they hold so often on average with a probability of one in a hundred.
 MISSED = 4.6
 # Batch means of a constant differ by rounding: a running sum of n terms has a relative error of about sqrt(n)
 # times 1e-16, 1e-12 for n = 1e8.
