@@ -156,7 +156,7 @@ def test_errors_of_rare_terms_allow_for_what_was_not_visited(draws):
     found = [rare_term(draws, rng) for _ in range(150)]
     never = np.array([bool(one.stuck[0]) for one in found])
     assert np.array_equal(never, [np.isnan(one.mcse[0]) for one in found])
-    # Without a visit by the word of the surrogates, (3 + 1/3) / 2 times too much on average here, unless these
+    # Without a visit by the word of the surrogates, (3 + 1/3) / 2 times too much on average, unless these
     # draws would have missed it with a probability of less than one in a hundred, e^-(16,000 3.3e-4).
     guess = np.array([one.mean[0] for one in found])[never]
     assert np.all((guess > 2.5e-4) & (guess < 4e-4) if draws == 500 else guess == 0.0)
