@@ -10,6 +10,7 @@ from scipy.interpolate import CubicSpline
 
 from pyrjsel._errors import DataError
 from pyrjsel.selection.evidence._laplace import ModeFinder
+from pyrjsel.selection.evidence.importance import log_student
 from pyrjsel.selection.evidence.laplace import MarginalLikelihood, resample
 from pyrjsel.selection.priors.coefficients import GPrior, Normal
 
@@ -420,6 +421,25 @@ class TestSamples:
         assert counts.sum() == 1000
         assert np.all(np.abs(counts - want) < 1)
         assert np.all(resample(np.array([0.0, 2.0, 0.0]), 20, rng) == 1)
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+def test_weights_of_draws_at_many_rows(kit, weighted):
+    """More rows than are processed at a time, and more directions: against sums over all rows."""
+    case = kit.case(["a", "f3"], coef_prior=GPrior("n"), n=4500, weighted=weighted, with_offset=True)
+    marginal, regression = marginal_of(case), case.regression
+    finder, rng = marginal.finder, np.random.default_rng(3)
+    finder.mode(full_model(case))
+    radius, d = np.sort(rng.chisquare(4, 34)) ** 0.5, finder.at.size
+    _, points, weights = finder.integrate(radius, rng.standard_normal((34, d)), 8.0)
+    eta = regression.offset + points @ regression.columns
+    w = np.ones(4500) if regression.weights is None else regression.weights
+    prior = regression.prior
+    density = np.repeat(log_student(radius, d, 8.0), 2)
+    value = (eta * (w * regression.y) - w * np.logaddexp(0.0, eta)).sum(axis=1) - density
+    value += points @ prior.shift - 0.5 * np.einsum("ij,jk,ik->i", points, prior.precision, points)
+    # Rounding of sums of thousands of terms.
+    np.testing.assert_allclose(np.log(weights), value - value.max(), rtol=0, atol=1e-9)
 
 
 def test_arguments_that_do_not_fit_are_refused(kit):
