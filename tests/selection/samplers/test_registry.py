@@ -11,6 +11,7 @@ import pytest
 
 import pyrjsel as rj
 from pyrjsel._command import add_arguments
+from pyrjsel.selection.samplers import registry
 from pyrjsel.selection.samplers.registry import NAMES, SAMPLERS, most_enumerated, samplers_of
 
 
@@ -58,6 +59,22 @@ def test_auto_enumerates_where_that_takes_seconds():
     for each, most in ((linear, 2**20), (logit, 14_851), (unscaled, 15_000), (unknown, 1_681)):
         assert most_enumerated(each.regression) == most
         assert each.fit(progress=False).sampler == "enumerate"
+
+
+def test_auto_enumerates_few_models_where_integrals_are_hard(monkeypatch):
+    """An eighth of what it enumerates if the pilot finds them regular."""
+    problem = model("logit")
+    count = problem.count_models()
+    for hard, most, wanted in (
+        (True, 8 * count, "enumerate"),
+        (True, 8 * count - 1, "rjmcmc"),
+        (False, count, "enumerate"),
+        (False, count - 1, "collapsed"),
+    ):
+        found = ("rjmcmc", {"surrogate": 1}) if hard else ("collapsed", {})
+        monkeypatch.setattr(registry, "sampler_of", lambda *given, found=found: found)
+        monkeypatch.setattr(registry, "most_enumerated", lambda regression, most=most: most)
+        assert registry.automatic(problem.regression, problem.space, ())[0] == wanted
 
 
 def test_auto_does_not_enumerate_a_million_integrals():
