@@ -12,6 +12,7 @@ from pyrjsel.selection.evidence._conjugate import ConjugateEvidence
 from pyrjsel.selection.evidence._spike import DensityEvidence, SpikeEvidence
 from pyrjsel.selection.evidence._variance import NormalEvidence, VarianceEvidence
 from pyrjsel.selection.evidence.fixed_scale import VarianceIntegrals, log_marginals
+from pyrjsel.selection.evidence.laplace import inverse
 from pyrjsel.selection.priors._score import GaussianScore
 from pyrjsel.selection.regression._gram import ColumnGram, FullGram, Gram
 from pyrjsel.selection.regression.columns import Directions, independent
@@ -329,7 +330,7 @@ class SingleModels:
             variance = 0.5 * residual / rng.standard_gamma(0.5 * regression.nu, size)
             mean = shrink[:, None] * b
             scaled = np.sqrt(shrink * variance)[:, None] * rng.standard_normal((size, columns.size))
-            away = scaled @ _inverse_factor(triangle).T
+            away = scaled @ inverse(triangle)
         out[:, 1:] = mean + away
         out[:, 0] = regression.centre + np.sqrt(variance / regression.total_weight) * rng.standard_normal(
             size
@@ -366,13 +367,7 @@ class SingleModels:
         d, triangle, b, fit = self._solve(gamma)
         shrink, weight = prior.shrinkage_nodes(regression, d, fit)
         scale = (regression.total - shrink * fit) / regression.nu
-        factor = _inverse_factor(triangle)[None]
+        factor = inverse(triangle).T[None]
         return _Scatter(
             weight, shrink[:, None] * b, factor, shrink * scale, scale / total_weight, regression.nu
         )
-
-
-def _inverse_factor(triangle: FloatArray) -> FloatArray:
-    """Return F with F F' = (L L')^-1."""
-    inverse: FloatArray = lapack.dtrtri(triangle, lower=1)[0] if triangle.size else triangle
-    return inverse.T

@@ -14,7 +14,7 @@ from scipy.linalg import lapack, solve_triangular
 from pyrjsel._errors import DataError
 from pyrjsel._once import alone, kept_property
 from pyrjsel._typing import ByteArray, FloatArray
-from pyrjsel.model_space.bits import n_words
+from pyrjsel.model_space import pack
 from pyrjsel.selection.evidence._importance import controlled, weighted_moments
 from pyrjsel.selection.evidence._laplace import ModeFinder
 from pyrjsel.selection.evidence.importance import (
@@ -394,9 +394,7 @@ class MarginalLikelihood:
 
     def stream(self, gamma: np.ndarray) -> np.random.Generator:
         """Return the random stream of model `gamma` (J,)."""
-        # The bytes of the packed model, as `pack` has them.
-        bits = np.packbits(gamma, bitorder="little").tobytes().ljust(8 * n_words(gamma.size), b"\0")
-        digest = blake2b(self.entropy + bits, digest_size=16).digest()
+        digest = blake2b(self.entropy + pack(gamma).tobytes(), digest_size=16).digest()
         return np.random.Generator(np.random.Philox(key=int.from_bytes(digest, "little")))
 
     @ALONE
@@ -512,7 +510,7 @@ class MarginalLikelihood:
         """Return whether the posterior of the last model has a tail far above that of the normal one."""
         d = self.finder.at.size
         # Rows are directions of the coordinates, each with the others at their conditional means.
-        axes = _inverse(self.finder.factor).T
+        axes = inverse(self.finder.factor).T
         axes = np.concatenate([axes, axes[: d % 2]])
         radius, node = np.full((2, len(axes)), [[AWAY], [0.5]])
         uniform = None if self.regression.prior.mixture is None else node
@@ -649,7 +647,7 @@ class MarginalLikelihood:
 
     def _normal(self) -> FloatArray:
         """Return means and variances (2, d) of the normal posterior at the present mode."""
-        shift, mean, half = self._shift, np.array(self.finder.at), _inverse(self.finder.factor)
+        shift, mean, half = self._shift, np.array(self.finder.at), inverse(self.finder.factor)
         # Intercepts of the design's own columns.
         mean[: shift.shape[1]] -= mean @ shift
         half[:, : shift.shape[1]] -= half @ shift
@@ -670,7 +668,7 @@ class MarginalLikelihood:
         d = self.regression.model_columns(gamma).size + len(self.nuisance)
         radius = np.sqrt(d * quantiles(d, PROPOSAL_DF, middles))
         least = SPARE / _efficiency(np.exp(log_control(radius, d, PROPOSAL_DF)))
-        times = min(max(ROWS_PER_DRAW / self.regression.y.size, least), max(least, RESAMPLED))
+        times = max(min(ROWS_PER_DRAW / self.regression.y.size, RESAMPLED), least)
         pairs = max(self.pairs, int(np.ceil(times * size / 4.0)) * 2)
         found = self.integrate(gamma, pairs=pairs, draws=True)
         found = self.with_effective(gamma, found, size)
@@ -710,10 +708,10 @@ def _better_at_mode(first: _Stage, matched: _Stage) -> bool:
     return matched.scarce and matched.efficiency < first.efficiency and not missing
 
 
-def _inverse(factor: FloatArray) -> FloatArray:
+def inverse(factor: FloatArray) -> FloatArray:
     """Return the inverse of a lower triangular matrix (d, d) with a positive diagonal."""
-    inverse: FloatArray = lapack.dtrtri(factor, lower=1)[0]
-    return inverse
+    found: FloatArray = lapack.dtrtri(factor, lower=1)[0] if factor.size else factor
+    return found
 
 
 def _efficiency(weights: FloatArray) -> float:
