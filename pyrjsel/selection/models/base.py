@@ -411,12 +411,12 @@ class Selection(OverSpace):
             hard to compute (near separation, or few rows per column; an eighth of the said number is
             enumerated all the same); and for linear models ``"gibbs"`` under ``SpikeSlab`` and priors with
             ``scaled=False``, which ``"collapsed"`` does not support. Up to 2**20 models can be enumerated
-            with ``"enumerate"``. For linear models, ``"rjmcmc"`` and
-            ``"population"`` also draw sigma^2 (and g, if it has a prior) and support all priors except
-            ``SpikeSlab``. They propose new coefficients given all others, so they mix slowly if columns are
-            nearly dependent or models are large. Errors of ``"collapsed"`` and ``"gibbs"`` are small if
-            chains mix well, but do not include modes that no chain has visited: if there may be such modes,
-            compare with a run at several `temperatures`, or run more chains.
+            with ``"enumerate"``. For linear models, ``"rjmcmc"`` and ``"population"`` also draw sigma^2 (and
+            g, if it has a prior) and support all priors except ``SpikeSlab``. They propose new coefficients
+            given all others, so they mix slowly if columns are nearly dependent or models are large. Errors
+            of ``"collapsed"`` and ``"gibbs"`` are small if chains mix well, but do not include modes that no
+            chain has visited: if there may be such modes, compare with a run at several `temperatures`, or
+            run more chains.
         draws : "auto" or int
             Draws per chain, after burn-in and thinning. ``"auto"`` starts with 200 and doubles them until
             every inclusion probability has an MCSE of at most `mcse`; size, cost and log posterior have an

@@ -24,11 +24,7 @@ from pyrjsel.selection.regression.chunk_passes import Modes, PointPrior
 from pyrjsel.selection.regression.chunked import ChunkedRegression
 from pyrjsel.selection.samplers._walk import Walk
 from pyrjsel.selection.samplers.base import WIDEST_START, default_swaps, default_trades
-from pyrjsel.selection.samplers.listing import (
-    MOST_MODELS,
-    feasible_models,
-    normalise,
-)
+from pyrjsel.selection.samplers.listing import MOST_MODELS, feasible_models, normalise
 from pyrjsel.storage import Content, Plain
 
 # Models are brought to their modes until the others have less than this proportion of the posterior of the
