@@ -32,7 +32,7 @@ from pyrjsel.design.saved_labels import (
 )
 from pyrjsel.design.stream import Reduced, RowReader, Work
 from pyrjsel.design.terms import Term
-from pyrjsel.design.wide import NARROW, WideMatrix, WideRows, as_wide
+from pyrjsel.design.wide import NARROW, WideMatrix, WideRows, WideTerms, as_wide
 
 __all__ = [
     "HOW",
@@ -56,6 +56,7 @@ __all__ = [
     "Term",
     "WideMatrix",
     "WideRows",
+    "WideTerms",
     "Work",
     "absent_rows",
     "as_chunks",

@@ -138,7 +138,7 @@ class Design:
         return self.layout.terms
 
     @property
-    def column_names(self) -> tuple[str, ...]:
+    def column_names(self) -> Sequence[str]:
         """Names of the D columns, without the intercept."""
         return self.layout.column_names
 
@@ -148,7 +148,7 @@ class Design:
         return isinstance(self.layout, WideLayout) and not is_narrow(len(self.column_names), 0)
 
     @property
-    def variables(self) -> tuple[str, ...]:
+    def variables(self) -> Sequence[str]:
         """Names of the columns of the data that the terms use."""
         layout = self.layout
         return layout.column_names if isinstance(layout, WideLayout) else tuple(layout.variables)

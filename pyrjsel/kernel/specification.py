@@ -83,7 +83,7 @@ def specify(choices: Choices, design: Design, rows: DesignData) -> Specification
                 f"that no level is ever merged with the reference. Write {merged} alone."
             )
     standardize = check_bool(choices.standardize, "standardize")
-    scaling = Scaling.of(rows.X, rows.y, design.column_names, design.response, standardize)
+    scaling = Scaling.of(rows.X, rows.y, tuple(design.column_names), design.response, standardize)
     widths = _widths(choices.width, scaling.inputs(rows.X))
     kernels = tuple(make_kernel(choices.kernel, width, choices.convention) for width in widths)
     most = choices.max_kernels

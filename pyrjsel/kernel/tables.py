@@ -84,7 +84,7 @@ class KernelTables(SampledResults[KernelModel]):
         table = pd.DataFrame(
             np.empty((len(rows), 0)) if lacking else model.scaling.raw_inputs(posterior.basis.inputs[order]),
             index=self.run.index[rows],
-            columns=pd.Index([] if lacking else model.design.column_names, dtype=object),
+            columns=pd.Index([] if lacking else list(model.design.column_names), dtype=object),
         )
         # An input may be called like this too: a data frame has two columns of a name then.
         table.insert(table.shape[1], "occupancy", occupancy[order], allow_duplicates=True)
@@ -113,7 +113,7 @@ class KernelTables(SampledResults[KernelModel]):
         ends = [mixture_quantile(mean, sd, p, posterior.weight) for p in INTERVAL]
         return pd.DataFrame(
             {name: unit * values for name, values in zip(TREND, (middle, spread, *ends), strict=True)},
-            index=pd.Index(model.design.column_names, dtype=object, name="input"),
+            index=pd.Index(list(model.design.column_names), dtype=object, name="input"),
         )
 
     @property

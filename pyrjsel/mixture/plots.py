@@ -23,7 +23,7 @@ def plot_components(
     if inputs is None:
         if len(model.term_names) < 2:
             raise ParameterError(f"{called()} needs two inputs. The model has {len(model.term_names)}.")
-        inputs = list(pd.Series(posterior.inclusion.mean, model.term_names).nlargest(2).index)
+        inputs = list(pd.Series(posterior.inclusion.mean, list(model.term_names)).nlargest(2).index)
     if isinstance(inputs, str) or len(inputs) != 2:
         raise bad_value("inputs", "the names of two inputs", inputs)
     places = places_of(model, posterior, inputs)

@@ -50,7 +50,7 @@ class MixtureModel(Protocol):
         """Inputs of the rows in range units."""
 
     @property
-    def term_names(self) -> tuple[str, ...]:
+    def term_names(self) -> Sequence[str]:
         """Names of the inputs."""
 
     @property

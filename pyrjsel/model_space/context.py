@@ -40,7 +40,7 @@ class PriorContext:
 
     Parameters
     ----------
-    names : tuple of str
+    names : sequence of str
         Names of the J terms.
     free : tuple of bool
         Whether each term may be excluded; the others are in every model.
@@ -56,7 +56,7 @@ class PriorContext:
         Parents of each term, of which heredity requires all or one; unused without heredity.
     """
 
-    names: tuple[str, ...]
+    names: Sequence[str]
     free: tuple[bool, ...]
     columns: tuple[int, ...]
     n_observations: float

@@ -1,5 +1,6 @@
 """Description of a model space: its constraints, and the number of models that satisfy them."""
 
+from collections.abc import Sequence
 from decimal import Decimal
 
 import numpy as np
@@ -20,7 +21,7 @@ class OverSpace:
     space: ModelSpace
 
     @property
-    def term_names(self) -> tuple[str, ...]:
+    def term_names(self) -> Sequence[str]:
         """Names of the J terms."""
         return self.space.names
 

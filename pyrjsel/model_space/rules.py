@@ -10,7 +10,7 @@ from pyrjsel._validate import bad_value, unknown_name
 from pyrjsel.model_space.context import TermLike
 
 
-def check_always(always: object, names: tuple[str, ...]) -> set[str]:
+def check_always(always: object, names: Sequence[str]) -> set[str]:
     """Return the names of the terms in every model, from one name or several."""
     if isinstance(always, str):
         always = (always,)

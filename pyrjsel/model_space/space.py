@@ -13,6 +13,7 @@ from pyrjsel._called import called
 from pyrjsel._errors import ParameterError
 from pyrjsel._typing import BoolArray, ByteArray, FloatArray, IntArray
 from pyrjsel._validate import bad_value, check_choice, check_int, check_real
+from pyrjsel.design import WideTerms
 from pyrjsel.model_space.bits import as_gamma
 from pyrjsel.model_space.by_order import OrderTables, counts_by_order, open_terms
 from pyrjsel.model_space.context import PriorContext, TermLike
@@ -39,7 +40,7 @@ class ModelSpace:
 
     Parameters
     ----------
-    names : tuple of str
+    names : sequence of str
         Names of the J terms.
     prior : ModelPrior
         The prior over models.
@@ -74,7 +75,7 @@ class ModelSpace:
         The prior, if it is by order.
     """
 
-    names: tuple[str, ...]
+    names: Sequence[str]
     prior: ModelPrior
     columns: NDArray[np.int32]
     free: ByteArray
@@ -158,8 +159,8 @@ class ModelSpace:
         >>> space.feasible([[1, 1, 0], [0, 0, 1]]).tolist()
         [True, False]
         """
-        names = tuple(term.name for term in terms)
-        if len(set(names)) != len(names):
+        names = terms.names if isinstance(terms, WideTerms) else tuple(term.name for term in terms)
+        if isinstance(names, tuple) and len(set(names)) != len(names):
             raise ParameterError(f"The terms of {called()} must have different names. Got {names!r} instead.")
         given: object = prior
         if not isinstance(given, ModelPrior):

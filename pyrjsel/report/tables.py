@@ -229,12 +229,12 @@ def shown_inclusion(inclusion: pd.DataFrame) -> tuple[str, pd.DataFrame]:
     if len(inclusion) <= LONG_TABLE:
         return "Inclusion", inclusion
     caption = "Inclusion, highest first"
-    inclusion = inclusion.sort_values("posterior", ascending=False, kind="stable")
+    posterior = inclusion["posterior"].to_numpy()
+    order = np.argsort(-posterior, kind="stable")
     if len(inclusion) > MOST_TERMS:
         caption = f"{caption}: {MOST_TERMS} of {len(inclusion):,}"
-        caption += f" (the others: at most {inclusion['posterior'].iloc[MOST_TERMS]:.2g} each)"
-        inclusion = inclusion.iloc[:MOST_TERMS]
-    return caption, inclusion
+        caption += f" (the others: at most {posterior[order[MOST_TERMS]]:.2g} each)"
+    return caption, inclusion.iloc[order[:MOST_TERMS]]
 
 
 def model_table(

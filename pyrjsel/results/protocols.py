@@ -1,5 +1,6 @@
 """The interface of fitted models and posteriors that results use."""
 
+from collections.abc import Sequence
 from typing import Any, ClassVar, Protocol
 
 from pyrjsel._typing import FloatArray
@@ -25,7 +26,7 @@ class ModelOverSpace(FittedModel, Protocol):
     _priced: bool
 
     @property
-    def term_names(self) -> tuple[str, ...]:
+    def term_names(self) -> Sequence[str]:
         """Names of the J terms."""
 
     @property

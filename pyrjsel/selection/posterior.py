@@ -130,7 +130,7 @@ class Audit:
                 "log_odds": self.log_odds,
                 "found_by": [HOW[code] for code in self.how],
             },
-            index=pd.Index(space.names, name="term", dtype=object),
+            index=pd.Index(list(space.names), name="term", dtype=object),
         )
 
     def warning(self, space: ModelSpace) -> str | None:

@@ -1,5 +1,6 @@
 """Interface of selection models for results, studies and audits."""
 
+from collections.abc import Sequence
 from typing import Any, ClassVar, Protocol, Self
 
 from pyrjsel._typing import FloatArray
@@ -26,7 +27,7 @@ class SelectionModel(Protocol):
     regression: Any
     coef_prior: Any
     model_prior: ModelPrior
-    dependent: tuple[str, ...]
+    dependent: Sequence[str]
     g: float | None
     _family: Family
     _choices: Choices
@@ -34,7 +35,7 @@ class SelectionModel(Protocol):
     _default_prior: ClassVar[Any]
 
     @property
-    def term_names(self) -> tuple[str, ...]:
+    def term_names(self) -> Sequence[str]:
         """Names of the J terms."""
 
     @property

@@ -1,5 +1,6 @@
 """Terms, layouts and rows of designs with one term for each column of a wide matrix."""
 
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, overload
@@ -31,12 +32,71 @@ from pyrjsel.design.wide.matrix import WideMatrix, as_wide, is_narrow, own_value
 # Columns vary by rounding alone if their range is below this proportion of their largest value, times the
 # square root of twice the number of rows: their standard deviation may then be below this proportion.
 ROUNDING = 1e-13
+# Names of columns, and how many are made at a time.
+NUMBERED, TOGETHER = re.compile("x[1-9][0-9]{0,17}"), 2**12
+
+
+class ColumnNames(Sequence[str]):
+    """Names x1, x2, ... of many columns by their numbers, made when they are used.
+
+    Parameters
+    ----------
+    kept : int64 array (D,)
+        Numbers of the columns from 0, increasing.
+    """
+
+    def __init__(self, kept: IntArray) -> None:
+        self.kept = kept
+
+    def __len__(self) -> int:
+        return self.kept.size
+
+    def __iter__(self) -> Iterator[str]:
+        for at in range(0, len(self), TOGETHER):
+            for number in self.kept[at : at + TOGETHER].tolist():
+                yield f"x{number + 1}"
+
+    @overload
+    def __getitem__(self, place: int) -> str: ...
+    @overload
+    def __getitem__(self, place: slice) -> "ColumnNames": ...
+    def __getitem__(self, place: int | slice) -> "str | ColumnNames":
+        if isinstance(place, slice):
+            return ColumnNames(self.kept[place])
+        return f"x{int(self.kept[place]) + 1}"
+
+    def __contains__(self, name: object) -> bool:
+        return self._place(name) is not None
+
+    def index(self, name: str, start: int = 0, stop: int | None = None) -> int:
+        """Return the position of a name."""
+        place = self._place(name)
+        if place is None or place not in range(*slice(start, stop).indices(len(self))):
+            raise ValueError(f"{name!r} is not a column")
+        return place
+
+    def _place(self, name: object) -> int | None:
+        """Return the position of a name, None if there is no such column."""
+        if not isinstance(name, str) or not NUMBERED.fullmatch(name):
+            return None
+        number = int(name[1:]) - 1
+        place = int(np.searchsorted(self.kept, number))
+        return place if place < len(self) and self.kept[place] == number else None
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, ColumnNames) and np.array_equal(self.kept, other.kept)
+
+    def __hash__(self) -> int:
+        return hash(self.kept.tobytes())
+
+    def __repr__(self) -> str:
+        return f"ColumnNames({self.kept!r})"
 
 
 class WideTerms(Sequence[Term]):
     """One term for each of many columns, made when it is used."""
 
-    def __init__(self, names: tuple[str, ...]) -> None:
+    def __init__(self, names: ColumnNames) -> None:
         self.names = names
 
     def __len__(self) -> int:
@@ -68,19 +128,16 @@ class WideLayout:
         Number p of columns of the matrix.
     kept : int64 array (D,)
         Numbers of the columns that are terms, increasing.
-    column_names : tuple of D str
-        Their names, x1, x2, ... by number.
     """
 
     size: int
     kept: IntArray
-    column_names: tuple[str, ...]
     factors: tuple[Any, ...] = ()
 
-    @classmethod
-    def of(cls, size: int, kept: IntArray) -> "WideLayout":
-        """Name the columns."""
-        return cls(size, kept, tuple([f"x{number}" for number in (kept + 1).tolist()]))
+    @property
+    def column_names(self) -> ColumnNames:
+        """Names of the columns, x1, x2, ... by number."""
+        return ColumnNames(self.kept)
 
     @property
     def terms(self) -> WideTerms:
@@ -89,7 +146,7 @@ class WideLayout:
 
     def restrict(self, keep: Sequence[int]) -> "WideLayout":
         """Return the layout of some of the terms, by position."""
-        return WideLayout(self.size, self.kept[list(keep)], tuple(self.column_names[place] for place in keep))
+        return WideLayout(self.size, self.kept[list(keep)])
 
     def to_dict(self) -> dict[str, Any]:
         """Return the layout as plain data."""
@@ -113,7 +170,7 @@ class WideLayout:
             )
         if kept.size and (kept[0] < 0 or kept[-1] >= size or (np.diff(kept) <= 0).any()):
             raise DataError(f"The saved design given to {called()} cannot be read: its columns do not rise.")
-        return cls.of(size, kept)
+        return cls(size, kept)
 
     def rows_of(self, new: Any) -> tuple[WideMatrix | FloatArray, pd.Index]:
         """Return the columns of new rows, and their labels.
@@ -219,7 +276,7 @@ def build_wide(
     check_finite((*rows.columns.values(), *rows.extras.values()))
     response, y = learn(column_expression(name), rows.columns, matrix.n, {})
     matrix, size = _varying(matrix), matrix.n_columns
-    layout = WideLayout.of(size, matrix.kept)
+    layout = WideLayout(size, matrix.kept)
     if name in layout.column_names:
         raise DataError(
             f"The 'exog' of {called()} has a column {name!r}, which is also the name of the response. "

@@ -260,7 +260,7 @@ class Selection(OverSpace):
         choices: Choices,
         n_observations: float,
         facts: list[tuple[str, str]],
-        dependent: tuple[str, ...],
+        dependent: Sequence[str],
         regression: Any,
         g: float | None = None,
     ) -> Self:
@@ -305,7 +305,8 @@ class Selection(OverSpace):
         self._set_g()
         self.regression = self._make_regression()
         dependent = self.regression.dependent()
-        self.dependent = tuple(self.space.names[j] for j in dependent)
+        every = self.space.names
+        self.dependent = every if len(dependent) == len(every) else tuple(every[j] for j in dependent)
         if self._lacks_models:
             columns = int(self.space.columns.sum())
             most = self.regression.most_columns // self._family.predictors

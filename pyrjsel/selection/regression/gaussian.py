@@ -426,6 +426,8 @@ class GaussianRegression(TermColumns):
         if self.held:
             return pairs_of(self.gram, columns)
         assert self.rooted is not None
+        if columns.ndim > 1 and len(columns) and isinstance(self.rooted, WideColumns):
+            return np.stack([self.gram_of(each) for each in columns])  # the columns of one model at a time
         part = self.rooted[columns]
         return part @ part.swapaxes(-1, -2)
 

@@ -12,7 +12,7 @@ from pyrjsel.selection.regression._typed import RowStore, TypedColumns, TypedGra
 
 # Memory for rows of cross-products, and for columns in float64, as parts of that of the matrix; least number
 # of rows.
-ROWS, COLUMNS, FEWEST = 8, 16, 24
+ROWS, COLUMNS, FEWEST = 8, 32, 16
 
 
 @dataclass(frozen=True, eq=False)

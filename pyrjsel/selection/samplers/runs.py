@@ -241,8 +241,11 @@ def run(
         posterior = sampler.posterior(model.regression, model.space, settings, options)
         if posterior.draws is None:
             return posterior, settings
+        wide = getattr(model.regression, "wide", False)
+        if wide:
+            release()
         posterior.audit = audit_of(model, posterior)
-        if getattr(model.regression, "wide", False):
+        if wide:
             model.regression.rooted.rest()
             release()
         text = posterior.audit.warning(model.space)

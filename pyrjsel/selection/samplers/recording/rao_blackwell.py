@@ -25,7 +25,7 @@ from pyrjsel._typing import BoolArray, FloatArray
 from pyrjsel.model_space import PackedModels
 from pyrjsel.report._batches import SHORTEST, TERMS, Batches, combine, pooled, spread
 from pyrjsel.report.errors import IndicatorStats, indicator_stats
-from pyrjsel.selection.samplers.recording.averages import WALK_ROWS, ManySegments, Segments
+from pyrjsel.selection.samplers.recording.averages import WALK_ROWS, Segments
 from pyrjsel.selection.samplers.recording.recorder import VISITS_ALONE, Estimate
 
 # Rows of the averages of a corrected chain.
@@ -47,7 +47,7 @@ def estimate(chains: Sequence[Any], index: np.ndarray, models: PackedModels) -> 
     Parameters
     ----------
     chains : sequence
-        Objects with `averages`, :class:`Segments` or :class:`ManySegments`.
+        Objects with `averages`, of :class:`Segments`.
     index : ndarray (chains, draws)
         Model of each draw, as a row of `models`, for R-hat and for terms that moved.
     models : PackedModels (m, J)
@@ -92,7 +92,7 @@ def estimate(chains: Sequence[Any], index: np.ndarray, models: PackedModels) -> 
 
 
 def _of_walks(
-    averages: Sequence[Segments | ManySegments], plan: Batches, whole: bool
+    averages: Sequence[Segments], plan: Batches, whole: bool
 ) -> tuple[tuple[FloatArray, FloatArray, BoolArray], FloatArray]:
     """Return mean, error and disagreement, and exclusion, for chains with the posterior as their target.
 

@@ -14,7 +14,7 @@ from pyrjsel.report.errors import IndicatorStats, indicator_stats
 from pyrjsel.runtime import FitSettings, power_of_2
 from pyrjsel.selection.posterior import Moments
 from pyrjsel.selection.protocols import SingleModel
-from pyrjsel.selection.samplers.recording.averages import ManySegments, Segments, averages_of
+from pyrjsel.selection.samplers.recording.averages import Averages, Segments
 from pyrjsel.storage import Content
 
 # Pairs of importance draws for marginal likelihoods in the table of models.
@@ -84,7 +84,7 @@ class ChainDraws:
     sums: FloatArray
     counts: np.ndarray
     nuisance: Values = field(default_factory=dict)
-    averages: Segments | ManySegments | None = None
+    averages: Segments | None = None
     described: dict[str, FloatArray] = field(default_factory=dict)
     effective: FloatArray | None = None
 
@@ -230,7 +230,7 @@ class Collector:
         self.width = n_columns + len(nuisance)
         self.n_words = pack(np.zeros((1, n_terms), dtype=np.uint8)).shape[1]
         self.sums = np.zeros((n_sums, n_columns))
-        self.averages = averages_of(rows, n_terms) if rows else None
+        self.averages = Averages(rows, n_terms) if rows else None
         # Recorded series, in order.
         self.series = {
             "index": Series(np.empty(0, dtype=np.int32)),
@@ -270,7 +270,7 @@ class Collector:
 
     def totals(self) -> dict[str, np.ndarray]:
         """Return the arrays of sums over draws, without copies."""
-        more = {} if self.averages is None else self.averages.arrays()
+        more = {} if self.averages is None else self.averages.arrays(len(self.series["index"]))
         return {"sums": self.sums, **more}
 
     def news(self) -> dict[str, np.ndarray]:
@@ -291,14 +291,14 @@ class Collector:
         """
         if self.sums.size:
             self.sums[...] = totals.array("sums", float, self.sums.shape)
-        if self.averages is not None:
-            self.averages.restore(totals)
         known = Content({"words": np.empty((0, self.n_words), np.uint64), **recorded}, "the draws")
         self.table.add(known.array("words", np.uint64, (None, self.n_words)))
         for name, series in self.series.items():
             if name in recorded:
                 series.append(known.array(name, series.rows.dtype, (None, *series.rows.shape[1:])))
         index = self.series["index"].rows
+        if self.averages is not None:
+            self.averages.restore(totals, len(index))
         if len(index) != len(self.series["log_posterior"]):
             raise known.wrong("log_posterior", "that of each draw")
         if index.size and not 0 <= index.min() <= index.max() < len(self.table):

@@ -62,7 +62,7 @@ def outcome(runner):
         "words": found.words[found.index],
         "log_posterior": found.log_posterior,
         "coefficients": found.coefficients.toarray(),
-        "averages": found.averages.sums,
+        **found.averages.kept.arrays(len(found.index)),
         "counts": found.counts,
         **found.described,
         "sums": found.sums,
