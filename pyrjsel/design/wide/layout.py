@@ -84,10 +84,12 @@ class ColumnNames(Sequence[str]):
         return place if place < len(self) and self.kept[place] == number else None
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, ColumnNames) and np.array_equal(self.kept, other.kept)
+        if isinstance(other, ColumnNames):
+            return np.array_equal(self.kept, other.kept)
+        return isinstance(other, tuple) and len(self) == len(other) and tuple(self) == other
 
     def __hash__(self) -> int:
-        return hash(self.kept.tobytes())
+        return hash(tuple(self))
 
     def __repr__(self) -> str:
         return f"ColumnNames({self.kept!r})"

@@ -8,6 +8,7 @@ import pytest
 from scipy import sparse
 
 import pyrjsel as rj
+from pyrjsel.design.wide.layout import ColumnNames
 from pyrjsel.model_space.starts import promising_start
 from pyrjsel.selection.samplers.collapsed.chain import CollapsedChain
 
@@ -159,6 +160,19 @@ def test_chains_that_rest_between_rounds_have_the_same_draws(problem, monkeypatc
     pd.testing.assert_frame_equal(found.inclusion, wanted.inclusion, check_exact=True)
     columns = [name for name in wanted.diagnostics if "seconds" not in name]
     pd.testing.assert_frame_equal(found.diagnostics[columns], wanted.diagnostics[columns], check_exact=True)
+
+
+def test_names_are_a_tuple_that_is_not_stored():
+    names, want = ColumnNames(np.array([0, 4, 6, 11])), ("x1", "x5", "x7", "x12")
+    assert names == want
+    assert names[1:] == want[1:]
+    assert hash(names) == hash(want)
+    assert [names[k] for k in (0, -1)] == ["x1", "x12"]
+    others = ("x01", "x2", "x13", "y", "x", 7, f"x{10**30}")
+    assert [name for name in (*want, *others) if name in names] == list(want)
+    assert [names.index(name) for name in want] == [0, 1, 2, 3]
+    with pytest.raises(ValueError, match="'x1' is not a column"):
+        names.index("x1", 1)
 
 
 def test_constant_columns_are_counted_and_left_out(problem):
