@@ -1,10 +1,11 @@
-"""Names of a package whose modules are imported when they are first used."""
+"""Modules, and names of a package, that are imported when they are first used."""
 
 import gc
 import sys
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from importlib import import_module
+from typing import Any
 
 
 @contextmanager
@@ -17,6 +18,32 @@ def _no_collection() -> Iterator[None]:
     finally:
         if enabled:
             gc.enable()
+
+
+class late:  # noqa: N801 - used in place of an import
+    """A module that is imported when a name of it is first used.
+
+    For type checkers it is imported as others are, under ``TYPE_CHECKING``.
+
+    Parameters
+    ----------
+    module : str
+        Its full name.
+
+    Examples
+    --------
+    >>> fractions = late("fractions")
+    >>> fractions.Fraction(2, 4)
+    Fraction(1, 2)
+    """
+
+    def __init__(self, module: str) -> None:
+        self._module = module
+
+    def __getattr__(self, name: str) -> Any:
+        with _no_collection():
+            value = getattr(import_module(self._module), name)
+        return value
 
 
 def lazy(

@@ -120,7 +120,7 @@ def _samplers() -> str:
     """Return the description of the `sampler` parameter of ``fit``."""
     told: dict[str, str] = {}
     for sampler in SAMPLERS:
-        told.setdefault(sampler.name, _summary(type(sampler)))
+        told.setdefault(sampler.name, sampler.text)
     names = ", ".join(f'"{name}"' for name in (AUTO, *told))
     lines = [textwrap.wrap(f'``"{name}"``: {text}', 96) for name, text in told.items()]
     return "\n".join([f"sampler : {{{names}}}", *(f"    {line}" for wrapped in lines for line in wrapped)])

@@ -527,7 +527,7 @@ class Selection(OverSpace):
             checkpoint=checkpoint,
             about=None if checkpoint is None else identity(self, found.name, chosen),
         )
-        posterior, settings = run(self, found, settings, chosen)
+        posterior, settings = run(self, found.make(), settings, chosen)
         warn_of(posterior)
         return self._results(self, posterior, settings.finished(posterior.asked), options=chosen)
 

@@ -49,7 +49,7 @@ def recorded_run(
     if found is None:
         raise NotAvailableError("Enumeration has no chains to extend or to pool: it has all models.")
 
-    sampler = samplers_of(model.regression)[posterior.sampler]
+    sampler = samplers_of(model.regression)[posterior.sampler].make()
     nuisance = sampler.nuisance(model.regression)
 
     def go_on(settings: FitSettings) -> Longer:

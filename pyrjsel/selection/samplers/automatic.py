@@ -7,10 +7,10 @@ from typing import Any
 from pyrjsel.model_space import ModelSpace
 from pyrjsel.selection.regression.glm import Regression
 from pyrjsel.selection.samplers.base import Job
-from pyrjsel.selection.samplers.collapsed.chain import CorrectedOptions
 from pyrjsel.selection.samplers.collapsed.corrected_chain import CorrectedChain, CorrectedMoves
+from pyrjsel.selection.samplers.collapsed.options import CorrectedOptions
 from pyrjsel.selection.samplers.pilot import Pilot, explore
-from pyrjsel.selection.samplers.reversible_jump.rjmcmc import RJMCMCOptions
+from pyrjsel.selection.samplers.reversible_jump.options import RJMCMCOptions
 
 # Largest proportion of models of a pilot with uneven importance weights. On regular data it is 0. With one in
 # eight (569 rows nearly separated by 30 columns), jumps reached the same error in a fifth of the time.

@@ -13,10 +13,10 @@ import numpy as np
 
 from pyrjsel._called import named
 from pyrjsel._typing import ByteArray
-from pyrjsel.families import NONE, Gaussian, Nuisance
+from pyrjsel.families import NONE, Nuisance
 from pyrjsel.model_space import ModelSpace
 from pyrjsel.model_space.starts import dispersed_start, promising_start
-from pyrjsel.runtime import WARM, DrawnChains, FitSettings
+from pyrjsel.runtime import DrawnChains, FitSettings
 from pyrjsel.selection.posterior import Posterior
 from pyrjsel.selection.protocols import SingleModel
 from pyrjsel.selection.samplers.mode_search.search import (
@@ -39,46 +39,16 @@ from pyrjsel.selection.samplers.recording.recorder import (
 from pyrjsel.storage import Content, Plain
 
 
-def is_gaussian(regression: Any) -> bool:
-    """Whether a regression is that of a linear model."""
-    return isinstance(regression.family, Gaussian)
-
-
 class Sampler:
     """A method of computing the posterior over models and coefficients.
 
     Attributes
     ----------
     name : str
-        Name in ``fit(sampler=...)``.
-    options : type
-        Dataclass of its options; its docstring is their documentation. The optional class attributes
-        `renamed` and `before` map names of options in older files to today's, and hold the values of options
-        that older files lack.
-    linear : bool or None
-        Whether it is for linear models, as opposed to generalised linear ones; None is for both.
-    warm : int
-        Default burn-in where `draws` is "auto".
-    chunked : bool
-        Whether it is for regressions whose rows are read in each pass.
-    wide : bool
-        Whether it supports matrices of many columns that stay as they are given.
+        Name in ``fit(sampler=...)``. What else is known before it is imported is in the registry.
     """
 
     name: ClassVar[str]
-    options: ClassVar[type]
-    linear: ClassVar[bool | None] = None
-    warm: ClassVar[int] = WARM
-    chunked: ClassVar[bool] = False
-    wide: ClassVar[bool] = False
-
-    def supports(self, regression: Any) -> bool:
-        """Whether models of the regression's family can be sampled."""
-        if self.chunked != getattr(regression, "chunked", False):
-            return False
-        if getattr(regression, "wide", False) and not self.wide:
-            return False
-        return self.linear is None or self.linear == is_gaussian(regression)
 
     def posterior(self, regression: Any, space: ModelSpace, settings: FitSettings, options: Any) -> Posterior:
         """Return the posterior.
@@ -500,34 +470,6 @@ def chain_models(job: Job, known: Content, *shape: int) -> ByteArray:
 def no_counts(moves: int) -> np.ndarray:
     """Return zero counts of proposals and acceptances."""
     return np.zeros((2, moves), dtype=np.int64)
-
-
-# Largest number of free terms of dispersed starts: chains leave larger ones slowly, a column at a time.
-WIDEST_START = 50
-# Swaps per unit of time: for unbounded spaces, and for those with a budget or a largest size, where at the
-# limit single flips can only remove terms.
-SWAPS_FREE, SWAPS_BOUNDED = 1.0, 5.0
-# Trades per unit of time: for spaces with heredity alone, and for those with bounds. Measured on problems
-# with two modes: under bounds, three trades move three times as often as one at 1.6 times the run time. On
-# unconstrained spaces FREE divided by the number of free terms, at most MOST_FREE: flips and swaps are enough
-# there, except for columns that nearly depend on a few others, and a trade evaluates all terms several times.
-# With 500 and 5,000 terms these take 1 % of the time.
-TRADES_HEREDITY, TRADES_BOUNDED = 1.0, 3.0
-MOST_FREE, FREE = 0.5, 10.0
-
-
-def default_swaps(space: ModelSpace) -> float:
-    """Return the default number of swaps per unit of time."""
-    return SWAPS_BOUNDED if space.bounded else SWAPS_FREE
-
-
-def default_trades(space: ModelSpace) -> float:
-    """Return the default number of trades per unit of time."""
-    if space.bounded:
-        return TRADES_BOUNDED
-    if space.heredity is not None and len(space.parent):
-        return TRADES_HEREDITY
-    return min(MOST_FREE, FREE / max(1, int(space.free.sum())))
 
 
 def counted_moves(blocks: float, trades: float) -> list[int]:

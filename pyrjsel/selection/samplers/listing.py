@@ -11,10 +11,9 @@ from pyrjsel._errors import NotAvailableError
 from pyrjsel._typing import ByteArray, FloatArray
 from pyrjsel.model_space import ModelSpace, count_dfs, count_models, enumerate_models, unpack
 from pyrjsel.runtime import FitSettings, RunTime, run_chains
+from pyrjsel.selection.samplers.shared import MOST_MODELS
 from pyrjsel.storage import Content, Plain
 
-# Largest number of models: the marginal likelihoods of more would take hours.
-MOST_MODELS = 2**20
 # Number of parts of a list that is not short, which workers process; fixed, so that results do not depend on
 # the number of workers.
 PARTS = 8

@@ -1,21 +1,38 @@
 """Registry of samplers, read by `fit`, `extend`, loading, the documentation and the command line."""
 
-from collections.abc import Collection, Mapping
-from typing import Any
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
 
 from pyrjsel._errors import NotAvailableError
+from pyrjsel._lazy import late
 from pyrjsel._validate import unknown_name
 from pyrjsel.model_space import ModelSpace, count_dfs
-from pyrjsel.selection.samplers.automatic import sampler_of
-from pyrjsel.selection.samplers.base import Sampler, is_gaussian
-from pyrjsel.selection.samplers.collapsed.sampler import Collapsed, CorrectedCollapsed
-from pyrjsel.selection.samplers.enumeration.chunks import ChunksSampler
-from pyrjsel.selection.samplers.enumeration.gaussian import GaussianEnumeration
-from pyrjsel.selection.samplers.enumeration.glm import Enumeration
-from pyrjsel.selection.samplers.gibbs.sampler import GibbsSampler
-from pyrjsel.selection.samplers.listing import MOST_MODELS
-from pyrjsel.selection.samplers.reversible_jump.population import PopulationRJMCMC
-from pyrjsel.selection.samplers.reversible_jump.rjmcmc import RJMCMC
+from pyrjsel.runtime import WARM
+from pyrjsel.selection.samplers.collapsed.options import CollapsedOptions, CorrectedOptions
+from pyrjsel.selection.samplers.enumeration.options import ChunksOptions, EnumerateOptions, ExactOptions
+from pyrjsel.selection.samplers.gibbs.options import GibbsOptions
+from pyrjsel.selection.samplers.reversible_jump.options import PopulationOptions, RJMCMCOptions
+from pyrjsel.selection.samplers.shared import MOST_MODELS, is_gaussian
+
+if TYPE_CHECKING:
+    from pyrjsel.selection.samplers import automatic as by_pilot
+    from pyrjsel.selection.samplers.base import Sampler
+    from pyrjsel.selection.samplers.collapsed import sampler as collapsed
+    from pyrjsel.selection.samplers.enumeration import chunks, gaussian, glm
+    from pyrjsel.selection.samplers.gibbs import sampler as gibbs
+    from pyrjsel.selection.samplers.reversible_jump import population, rjmcmc
+else:
+    by_pilot = late("pyrjsel.selection.samplers.automatic")
+    collapsed = late("pyrjsel.selection.samplers.collapsed.sampler")
+    chunks = late("pyrjsel.selection.samplers.enumeration.chunks")
+    gaussian = late("pyrjsel.selection.samplers.enumeration.gaussian")
+    glm = late("pyrjsel.selection.samplers.enumeration.glm")
+    gibbs = late("pyrjsel.selection.samplers.gibbs.sampler")
+    population = late("pyrjsel.selection.samplers.reversible_jump.population")
+    rjmcmc = late("pyrjsel.selection.samplers.reversible_jump.rjmcmc")
 
 AUTO = "auto"
 # "auto" enumerates models that take an integral each if their number times (ROWS + rows) is at most this,
@@ -23,28 +40,85 @@ AUTO = "auto"
 # long as UNKNOWN_G others. So do those of skewed posteriors: without a pilot that finds them regular, the
 # number is smaller by SKEWED.
 INTEGRATED, ROWS, UNKNOWN_G, SKEWED = 60_000_000, 4_000, 8, 8
-# Entries of the same name are one sampler for different families.
-SAMPLERS: tuple[Sampler, ...] = (
-    GaussianEnumeration(),
-    Enumeration(),
-    GibbsSampler(),
-    RJMCMC(),
-    PopulationRJMCMC(),
-    Collapsed(),
-    CorrectedCollapsed(),
-    ChunksSampler(),
+
+# What samplers do, for the documentation of `fit`.
+ALL = "Enumeration of all feasible models, with their marginal likelihoods."
+GIBBS = "Gibbs sampling: terms are drawn one after the other from their full conditionals; for linear models."
+JUMPS = "Reversible-jump MCMC over models and coefficients."
+POPULATION = "Reversible-jump MCMC at several temperatures with exchanges of states."
+COLLAPSED = "MCMC over models with coefficients integrated out."
+CHUNKS = "Laplace's approximation of models of rows in chunks, checked by importance sampling."
+
+
+@dataclass(frozen=True)
+class Entry:
+    """What is known of a sampler before it is imported.
+
+    Attributes
+    ----------
+    name : str
+        Name in ``fit(sampler=...)``. Entries of the same name are one sampler for different families.
+    options : type
+        Dataclass of its options; its docstring is their documentation. The optional class attributes
+        `renamed` and `before` map names of options in older files to today's, and hold the values of options
+        that older files lack.
+    kind : callable
+        Returns the class, whose modules are imported by the first call.
+    text : str
+        What it does, for the documentation of ``fit``.
+    linear : bool or None
+        Whether it is for linear models, as opposed to generalised linear ones; None is for both.
+    warm : int
+        Default burn-in where `draws` is "auto".
+    chunked : bool
+        Whether it is for regressions whose rows are read in each pass.
+    wide : bool
+        Whether it supports matrices of many columns that stay as they are given.
+    """
+
+    name: str
+    options: type
+    kind: Callable[[], type[Sampler]]
+    text: str
+    linear: bool | None = None
+    warm: int = WARM
+    chunked: bool = False
+    wide: bool = False
+
+    def make(self) -> Sampler:
+        """Return the sampler."""
+        return self.kind()()
+
+    def supports(self, regression: Any) -> bool:
+        """Whether models of the regression's family can be sampled."""
+        if self.chunked != getattr(regression, "chunked", False):
+            return False
+        if getattr(regression, "wide", False) and not self.wide:
+            return False
+        return self.linear is None or self.linear == is_gaussian(regression)
+
+
+SAMPLERS = (
+    Entry("enumerate", ExactOptions, lambda: gaussian.GaussianEnumeration, ALL, linear=True),
+    Entry("enumerate", EnumerateOptions, lambda: glm.Enumeration, ALL, linear=False),
+    Entry("gibbs", GibbsOptions, lambda: gibbs.GibbsSampler, GIBBS, linear=True),
+    Entry("rjmcmc", RJMCMCOptions, lambda: rjmcmc.RJMCMC, JUMPS, warm=500),
+    Entry("population", PopulationOptions, lambda: population.PopulationRJMCMC, POPULATION, warm=2000),
+    Entry("collapsed", CollapsedOptions, lambda: collapsed.Collapsed, COLLAPSED, linear=True, wide=True),
+    Entry("collapsed", CorrectedOptions, lambda: collapsed.CorrectedCollapsed, COLLAPSED, linear=False),
+    Entry("chunks", ChunksOptions, lambda: chunks.ChunksSampler, CHUNKS, linear=False, chunked=True),
 )
 NAMES = tuple(dict.fromkeys(sampler.name for sampler in SAMPLERS))
 
 
-def samplers_of(regression: Any) -> Mapping[str, Sampler]:
+def samplers_of(regression: Any) -> Mapping[str, Entry]:
     """Return the samplers that support a regression, by name."""
     return {sampler.name: sampler for sampler in SAMPLERS if sampler.supports(regression)}
 
 
 def sampler_named(
     name: object, regression: Any, space: ModelSpace, options: Collection[str]
-) -> tuple[Sampler, dict[str, Any]]:
+) -> tuple[Entry, dict[str, Any]]:
     """Return a sampler by name; "auto" chooses it from the regression, the space and the given `options`.
 
     Also return options that "auto" sets, which given ones override.
@@ -82,7 +156,7 @@ def automatic(regression: Any, space: ModelSpace, options: Collection[str]) -> t
         return "collapsed" if in_closed_form(regression) else "gibbs", {}
     if all_counted and count <= most // SKEWED:
         return "enumerate", {}
-    name, usual = sampler_of(regression, space, options)
+    name, usual = by_pilot.sampler_of(regression, space, options)
     return ("enumerate", {}) if all_counted and name == "collapsed" else (name, usual)
 
 
@@ -96,4 +170,4 @@ def most_enumerated(regression: Any) -> int:
 
 def in_closed_form(regression: Any) -> bool:
     """Return whether marginal likelihoods of a linear regression have a closed form, up to an unknown g."""
-    return samplers_of(regression)["gibbs"].nuisance(regression) is None
+    return not regression.prior.in_state

@@ -17,7 +17,8 @@ from pyrjsel.model_space import ModelSpace
 from pyrjsel.runtime import FitSettings
 from pyrjsel.selection.regression.gaussian import GaussianRegression
 from pyrjsel.selection.regression.sufficient_statistics import SufficientStatistics
-from pyrjsel.selection.samplers.enumeration.gaussian import ExactOptions, GaussianEnumeration
+from pyrjsel.selection.samplers.enumeration.gaussian import GaussianEnumeration
+from pyrjsel.selection.samplers.enumeration.options import ExactOptions
 
 DATA = Path(__file__).parents[1] / "data"
 PRIORS = {"uniform": rj.Uniform(), "random": rj.BetaBinomial(1, 1)}

@@ -12,7 +12,8 @@ from pyrjsel.runtime import FitSettings
 from pyrjsel.selection.evidence.spike_slab import SpikeModels
 from pyrjsel.selection.priors.spike_slab import SpikeSlab
 from pyrjsel.selection.regression.gaussian import GaussianRegression
-from pyrjsel.selection.samplers.enumeration.gaussian import ExactOptions, GaussianEnumeration
+from pyrjsel.selection.samplers.enumeration.gaussian import GaussianEnumeration
+from pyrjsel.selection.samplers.enumeration.options import ExactOptions
 
 SIZES = (1, 2, 1)
 BY_SIZE = InverseGamma([2.0, 2.4, 3.0, 2.1], [1.0, 0.5, 2.0, 0.7])

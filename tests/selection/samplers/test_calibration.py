@@ -19,7 +19,8 @@ from selection_checks import (
 from selection_world import World
 
 from pyrjsel.runtime import FitSettings
-from pyrjsel.selection.samplers.enumeration.glm import EnumerateOptions, Enumeration
+from pyrjsel.selection.samplers.enumeration.glm import Enumeration
+from pyrjsel.selection.samplers.enumeration.options import EnumerateOptions
 
 pytestmark = pytest.mark.statistical
 

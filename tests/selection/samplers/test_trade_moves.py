@@ -7,8 +7,8 @@ import pandas as pd
 import pytest
 
 import pyrjsel as rj
-from pyrjsel.selection.samplers.collapsed.chain import CollapsedOptions
-from pyrjsel.selection.samplers.gibbs.sampler import GibbsOptions
+from pyrjsel.selection.samplers.collapsed.options import CollapsedOptions
+from pyrjsel.selection.samplers.gibbs.options import GibbsOptions
 from pyrjsel.selection.samplers.registry import samplers_of
 
 

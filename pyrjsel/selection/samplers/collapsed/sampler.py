@@ -23,8 +23,6 @@ from pyrjsel.selection.samplers.base import MCMC, Job
 from pyrjsel.selection.samplers.collapsed.chain import (
     CollapsedChain,
     CollapsedMoves,
-    CollapsedOptions,
-    CorrectedOptions,
 )
 from pyrjsel.selection.samplers.collapsed.corrected_chain import CorrectedChain, CorrectedMoves
 from pyrjsel.selection.samplers.listing import inclusion_error, probability_error
@@ -51,7 +49,7 @@ MENTIONED = 0.5
 class Collapsed(MCMC):
     """MCMC over models with coefficients integrated out."""
 
-    name, options, kind, linear, wide = "collapsed", CollapsedOptions, CollapsedChain, True, True
+    name, kind = "collapsed", CollapsedChain
 
     def prepared(self, regression: Any, space: ModelSpace) -> Any:
         """Return the regression; its marginal likelihoods must have a closed form or be a single integral."""
@@ -101,7 +99,7 @@ class CorrectedCollapsed(Collapsed):
     above 5 %, or if coefficients have too few effective draws.
     """
 
-    options, kind, linear = CorrectedOptions, CorrectedChain, False
+    kind = CorrectedChain
 
     def prepared(self, regression: Any, space: ModelSpace) -> Any:
         """Return the regression in the form that chains use."""

@@ -1,6 +1,6 @@
 """The posterior of generalised linear models whose rows come in chunks."""
 
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -16,7 +16,7 @@ from pyrjsel.selection.evidence.laplace import FEW
 from pyrjsel.selection.evidence.surrogate import learn_correction
 from pyrjsel.selection.posterior import Moments, Posterior
 from pyrjsel.selection.samplers.base import Sampler
-from pyrjsel.selection.samplers.enumeration.passes import MOST_PASSES, OUTSIDE, ChunksOptions, Passes, Task
+from pyrjsel.selection.samplers.enumeration.passes import MOST_PASSES, OUTSIDE, Passes, Task
 from pyrjsel.selection.samplers.listing import (
     inclusion_error,
     inclusion_of,
@@ -32,8 +32,7 @@ from pyrjsel.selection.samplers.listing import (
 class ChunksSampler(Sampler):
     """Laplace's approximation of models of rows in chunks, checked by importance sampling."""
 
-    name, options, linear = "chunks", ChunksOptions, False
-    chunked: ClassVar[bool] = True
+    name = "chunks"
 
     def posterior(self, regression: Any, space: ModelSpace, settings: FitSettings, options: Any) -> Posterior:
         """Return the posterior over the models of `space`.

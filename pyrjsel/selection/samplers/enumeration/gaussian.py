@@ -1,6 +1,5 @@
 """Enumeration for the gaussian family: marginal likelihoods of all models."""
 
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -8,7 +7,6 @@ import pandas as pd
 
 from pyrjsel._errors import DataError
 from pyrjsel._typing import ByteArray, FloatArray
-from pyrjsel._validate import check_int
 from pyrjsel.model_space import ModelSpace, PackedModels, count_dfs
 from pyrjsel.runtime import FitSettings
 from pyrjsel.selection.evidence import fixed_scale as unscaled
@@ -18,7 +16,6 @@ from pyrjsel.selection.samplers.base import Sampler
 from pyrjsel.selection.samplers.enumeration.pieces import in_pieces
 from pyrjsel.selection.samplers.enumeration.values import check_values, tree_values
 from pyrjsel.selection.samplers.listing import (
-    MOST_MODELS,
     ListJob,
     Part,
     feasible_models,
@@ -31,24 +28,7 @@ from pyrjsel.selection.samplers.listing import (
     with_dependence,
 )
 from pyrjsel.selection.samplers.recording.gaussian_average import Tree, averaged, averages_of, closed
-
-
-@dataclass(frozen=True)
-class ExactOptions:
-    """Options of ``fit(sampler="enumerate")`` for linear models.
-
-    Attributes
-    ----------
-    max_models : int
-        Largest number of feasible models, at most 2**30. More than 2**20 are enumerated in pieces: sums are
-        over all, and the 2**17 most probable ones are listed. Two million take about 0.5 s of one core, and
-        2**30 two minutes; ``progress=True`` says how long.
-    """
-
-    max_models: int = MOST_MODELS
-
-    def __post_init__(self) -> None:
-        check_int(self.max_models, "max_models", low=1, high=2**30)
+from pyrjsel.selection.samplers.shared import MOST_MODELS
 
 
 class Values(Part):
@@ -79,7 +59,7 @@ class Values(Part):
 class GaussianEnumeration(Sampler):
     """Enumeration of all feasible models, with their marginal likelihoods."""
 
-    name, options, linear = "enumerate", ExactOptions, True
+    name = "enumerate"
 
     def posterior(self, regression: Any, space: ModelSpace, settings: FitSettings, options: Any) -> Posterior:
         """Return the posterior over all feasible models of `space`, without Monte Carlo error.

@@ -9,7 +9,6 @@ import pandas as pd
 
 from pyrjsel._errors import DataError
 from pyrjsel._typing import ByteArray, FloatArray
-from pyrjsel._validate import bad_value, check_choice, check_int
 from pyrjsel.model_space import ModelSpace, PackedModels
 from pyrjsel.runtime import FitSettings
 from pyrjsel.selection.evidence.importance_quality import MATTERS, few_effective, poor_integrals
@@ -38,52 +37,8 @@ from pyrjsel.selection.samplers.listing import (
 # several times too small: the others then have several times this proportion, which is still far below the
 # integration error of the relevant models.
 REST = 1e-6
-# Rows times pairs of draws by default, with which draws take about as long as the rest of an integral, and
-# limits of the pairs.
-WORK, FEWEST_PAIRS, MOST_PAIRS = 100_000, 32, 256
 # Saved numbers of an integral, besides columns and moments; the first two are counts.
 NUMBERS = ("stages", "draws", "log_marginal", "variance", "largest", "effective")
-
-
-@dataclass(frozen=True)
-class EnumerateOptions:
-    """Options of ``fit(sampler="enumerate")`` for generalised linear models.
-
-    Attributes
-    ----------
-    integration : {"importance", "laplace"}
-        Importance sampling at each mode, with a reported error, or Laplace approximation, with unknown error.
-    pairs : int, optional
-        Pairs of importance draws per model. If it is at least 32, a model whose posterior has a long tail
-        takes 256 or more; where they are not enough for an error of half a percent, up to 8,192 more follow,
-        and further ones if coefficients of the most probable models need them. By default as many as take
-        about as long as the rest of an integral: 100,000 divided by the number of rows, between 32 and 256,
-        or 512 with unknown `df` of Student-t errors.
-    """
-
-    integration: str = "importance"
-    pairs: int | None = None
-
-    def __post_init__(self) -> None:
-        check_choice(self.integration, "integration", ("importance", "laplace"))
-        if self.pairs is None:
-            return
-        check_int(self.pairs, "pairs", low=2)
-        if self.pairs % 2:
-            raise bad_value("pairs", "an even int", self.pairs)
-
-    @property
-    def exact(self) -> bool:
-        """Whether Laplace values are corrected by importance sampling."""
-        return self.integration == "importance"
-
-    def pairs_for(self, regression: Regression) -> int:
-        """Return the pairs of draws per model."""
-        if self.pairs is not None:
-            return self.pairs
-        # Posteriors of two parameters of the likelihood can have two modes, which 256 pairs can miss.
-        most = MOST_PAIRS * max(len(regression.family.expanded), 1)
-        return min(max(WORK // regression.y.size // 2 * 2, FEWEST_PAIRS), most)
 
 
 @dataclass(frozen=True)
@@ -176,7 +131,7 @@ class Integrals(Values):
 class Enumeration(Sampler):
     """Enumeration of all feasible models, with their marginal likelihoods."""
 
-    name, options, linear = "enumerate", EnumerateOptions, False
+    name = "enumerate"
 
     def posterior(self, regression: Any, space: ModelSpace, settings: FitSettings, options: Any) -> Posterior:
         """Return the posterior over all feasible models of `space`.

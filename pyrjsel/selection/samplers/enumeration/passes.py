@@ -8,7 +8,6 @@ import numpy as np
 
 from pyrjsel._errors import DataError
 from pyrjsel._typing import ByteArray
-from pyrjsel._validate import bad_value, check_int
 from pyrjsel.model_space import ModelSpace, Space, count_dfs, pack, unpack
 from pyrjsel.model_space.starts import dispersed_start
 from pyrjsel.selection.evidence.expansions import (
@@ -23,8 +22,9 @@ from pyrjsel.selection.evidence.laplace import Integral
 from pyrjsel.selection.regression.chunk_passes import Modes, PointPrior
 from pyrjsel.selection.regression.chunked import ChunkedRegression
 from pyrjsel.selection.samplers._walk import Walk
-from pyrjsel.selection.samplers.base import WIDEST_START, default_swaps, default_trades
-from pyrjsel.selection.samplers.listing import MOST_MODELS, feasible_models, normalise
+from pyrjsel.selection.samplers.enumeration.options import ChunksOptions
+from pyrjsel.selection.samplers.listing import feasible_models, normalise
+from pyrjsel.selection.samplers.shared import MOST_MODELS, WIDEST_START, default_swaps, default_trades
 from pyrjsel.storage import Content, Plain
 
 # Models are brought to their modes until the others have less than this proportion of the posterior of the
@@ -44,53 +44,9 @@ FAINT = 1e-9
 # Chains over models where there are too many for a list, and the proportion of their draws outside the models
 # of the others that is tolerated.
 CHAINS, OUTSIDE = 4, 0.05
-# Rows times integrals by default, which take about a second, and their least and largest number. Laplace's
-# approximation is off by the more the fewer rows there are.
-INTEGRATED, FEWEST, MOST = 1_000_000, 10, 200
 # Usual numbers of passes: to the mode of all columns, to those of models, for integrals.
 USUAL = (5, 2, 1)
 STAGES = ("full", "models", "integrals", "maxima", "done")
-
-
-@dataclass(frozen=True)
-class ChunksOptions:
-    """Options of ``fit(sampler="chunks")``, for other than linear models of rows in chunks.
-
-    Attributes
-    ----------
-    models : int
-        Largest number of models that passes bring to their modes. Those that can have integrals, and those
-        with all but 1e-4 of the posterior under a quadratic expansion of the log-likelihood, are enough;
-        further ones keep its values, corrected by a regression on the others.
-    integrals : int, optional
-        Number of the best models whose Laplace approximations are checked by importance sampling. By default
-        1,000,000 divided by the number of rows, between 10 and 200.
-    pairs : int
-        Pairs of importance draws for each of these.
-    steps : int
-        Draws of each of four chains over models under the quadratic expansion, if there are more than 2**20
-        models; the list is then that of the models visited.
-    """
-
-    models: int = 200
-    integrals: int | None = None
-    pairs: int = 128
-    steps: int = 5000
-
-    def __post_init__(self) -> None:
-        check_int(self.models, "models", low=1)
-        if self.integrals is not None:
-            check_int(self.integrals, "integrals", low=1)
-        check_int(self.steps, "steps", low=1)
-        check_int(self.pairs, "pairs", low=2)
-        if self.pairs % 2:
-            raise bad_value("pairs", "an even int", self.pairs)
-
-    def integrals_for(self, rows: int) -> int:
-        """Return the number of models with integrals."""
-        if self.integrals is not None:
-            return self.integrals
-        return min(max(INTEGRATED // max(rows, 1), FEWEST), MOST)
 
 
 @dataclass(eq=False)

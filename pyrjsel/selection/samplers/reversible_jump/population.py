@@ -1,13 +1,10 @@
-"""Population reversible-jump MCMC: options, adaptation, chains. The loop is in ``_population.pyx``."""
+"""Population reversible-jump MCMC: adaptation and chains. The loop is in ``_population.pyx``."""
 
-from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
-from numbers import Real
 from typing import Any, ClassVar
 
 import numpy as np
 
-from pyrjsel._validate import bad_value, check_choice
 from pyrjsel.model_space import ModelSpace
 from pyrjsel.runtime import DrawnChains, FitSettings
 from pyrjsel.selection.posterior import Posterior
@@ -19,12 +16,8 @@ from pyrjsel.selection.samplers.reversible_jump.rjmcmc import (
     RJMCMC,
     JumpChain,
     JumpMoves,
-    RJMCMCOptions,
 )
 from pyrjsel.selection.samplers.reversible_jump.temperatures import (
-    COLD_BOUNDS,
-    HOT_BOUNDS,
-    PARAMETER_BOUNDS,
     Law,
     log_constants,
 )
@@ -34,82 +27,6 @@ from pyrjsel.storage import Content
 ADAPT_EVERY = 50
 # Proportions of burn-in after which the sums for the normalising constants are reset.
 RESTARTS = (0.1, 0.3)
-
-
-@dataclass(frozen=True)
-class PopulationOptions(RJMCMCOptions):
-    """Options of ``fit(sampler="population")``, besides those of ``"rjmcmc"`` except `surrogate`.
-
-    Attributes
-    ----------
-    scheme : {"exact", "fixed", "paper"}
-        Update of the inverse temperatures: ``"exact"`` draws each from its full conditional, ``"fixed"``
-        keeps it (ordinary parallel tempering), ``"paper"`` draws it from its distribution regardless of the
-        state, as published by Fouskakis, Ntzoufras and Draper (2009), which biases the posterior a little.
-    cold : tuple (a, b) or sequence of them
-        Chains with inverse temperature t > 1: t - 1 ~ Gamma(a, rate b), with a mean from 0.02 to 10. Here and
-        in `hot`, a and b must be from 0.1 to 1,000 to suit the grid of 60 temperatures of a chain: smaller
-        values put nearly all probability beyond its ends, larger ones between two points.
-    hot : tuple (a, b) or sequence of them
-        Chains with inverse temperature t < 1: t ~ Beta(a, b), with a mean from 0.05 to 0.98. For linear
-        models this is the distribution of (t - t0) / (1 - t0), with t0 = (d + 3) / (n + d + 2 a + 2) for n
-        rows, d columns of the largest model besides the intercept (0 if prior variances are not multiples of
-        sigma^2) and sigma^2 ~ IG(a, b) (a = 0 for 1 / sigma^2): powers t <= t0 of the posterior are not
-        integrable.
-    tune : bool
-        Whether the distributions (with ``"fixed"``, the values) are tuned during burn-in towards an
-        acceptance rate of exchanges of 20 %. The range of the grid limits the mean of t - 1 to ten times its
-        initial value (to 5, if that is below 0.5).
-    """
-
-    scheme: str = "exact"
-    cold: tuple[float, float] | Sequence[tuple[float, float]] = (2.0, 4.0)
-    hot: tuple[float, float] | Sequence[tuple[float, float]] = (7.0, 3.0)
-    tune: bool = True
-
-    renamed: ClassVar[Mapping[str, str]] = {**RJMCMCOptions.renamed, "temperatures": "scheme"}
-
-    def __post_init__(self) -> None:
-        self.check()
-        if self.surrogate:
-            raise bad_value("surrogate", "0", self.surrogate)
-        check_choice(self.scheme, "scheme", tuple(TEMPERATURES))
-        if not isinstance(self.tune, bool):
-            raise bad_value("tune", "True or False", self.tune)
-        if not self.laws():
-            raise bad_value("cold", "at least one pair (a, b) where 'hot' has none", self.cold)
-
-    def laws(self) -> list[Law]:
-        """Return the temperature distributions of the auxiliary chains, cold ones first."""
-        return [*_laws(self.cold, "cold", COLD_BOUNDS), *_laws(self.hot, "hot", HOT_BOUNDS)]
-
-
-def _laws(value: object, kind: str, bounds: tuple[float, float]) -> list[Law]:
-    """Return distributions within the range of the grid, as after tuning."""
-    laws = [Law(kind, *pair) for pair in _pairs(value, kind)]
-    for law in laws:
-        if not bounds[0] <= law.mean <= bounds[1]:
-            mean = "a / (a + b)" if kind == "hot" else "a / b"
-            must = f"pairs (a, b) whose mean {mean} is between {bounds[0]:g} and {bounds[1]:g}"
-            raise bad_value(kind, must, (law.a, law.b))
-    return laws
-
-
-def _pairs(value: object, name: str) -> list[tuple[float, float]]:
-    low, high = PARAMETER_BOUNDS
-    must = f"a pair (a, b) of numbers from {low:g} to {high:,g}, or a sequence of such pairs"
-    if not isinstance(value, Sequence) or isinstance(value, str):
-        raise bad_value(name, must, value)
-    several = [value] if value and not isinstance(value[0], Sequence) else list(value)
-    for pair in several:
-        if not isinstance(pair, Sequence) or len(pair) != 2 or not all(_is_parameter(item) for item in pair):
-            raise bad_value(name, must, value)
-    return [(float(a), float(b)) for a, b in several]
-
-
-def _is_parameter(item: object) -> bool:
-    low, high = PARAMETER_BOUNDS
-    return isinstance(item, Real) and not isinstance(item, bool) and bool(low <= item <= high)  # type: ignore[operator]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -292,7 +209,7 @@ class PopulationChain(JumpChain):
 class PopulationRJMCMC(RJMCMC):
     """Reversible-jump MCMC at several temperatures with exchanges of states."""
 
-    name, options, kind, warm = "population", PopulationOptions, PopulationChain, 2000
+    name, kind = "population", PopulationChain
 
     def setup(
         self, regression: Any, space: ModelSpace, settings: FitSettings, options: Any, entropy: bytes

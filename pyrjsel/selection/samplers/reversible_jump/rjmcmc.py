@@ -1,6 +1,5 @@
-"""Reversible-jump MCMC: options, moves, chains. The loop itself is in ``_rjmcmc.pyx``."""
+"""Reversible-jump MCMC: moves and chains. The loop itself is in ``_rjmcmc.pyx``."""
 
-from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -8,16 +7,15 @@ import numpy as np
 
 from pyrjsel._errors import NotAvailableError
 from pyrjsel._typing import ByteArray, FloatArray, IntArray
-from pyrjsel._validate import bad_value, check_choice, check_int
+from pyrjsel._validate import bad_value
 from pyrjsel.families import Nuisance
 from pyrjsel.model_space import ModelSpace, Space, families
-from pyrjsel.model_space.starts import checked_start
 from pyrjsel.runtime import FitSettings
 from pyrjsel.selection.evidence.laplace import MarginalLikelihood
 from pyrjsel.selection.evidence.surrogate import Surrogate
 from pyrjsel.selection.regression.gaussian_rows import NO_DENSITY, GaussianRows, state_nuisance
 from pyrjsel.selection.regression.glm import Regression
-from pyrjsel.selection.samplers.base import MCMC, Chain, Job, chain_models, is_gaussian, no_counts
+from pyrjsel.selection.samplers.base import MCMC, Chain, Job, chain_models, no_counts
 from pyrjsel.selection.samplers.recording.recorder import Block, Manner
 from pyrjsel.selection.samplers.reversible_jump._gaussian_jump import GaussianJump
 from pyrjsel.selection.samplers.reversible_jump._moves import MOVES
@@ -29,6 +27,7 @@ from pyrjsel.selection.samplers.reversible_jump.surrogate_jumps import (
     SurrogateLoop,
     learn_surrogate,
 )
+from pyrjsel.selection.samplers.shared import is_gaussian
 from pyrjsel.storage import Content
 
 
@@ -109,67 +108,6 @@ class JumpMoves:
         found = no_counts(len(ALL_MOVES if self.surrogate else MOVES))
         found[:, self.kinds] = counts
         return found
-
-
-@dataclass(frozen=True)
-class RJMCMCOptions:
-    """Options of ``fit(sampler="rjmcmc")``.
-
-    Attributes
-    ----------
-    proposal : {"conditional", "full"}
-        Proposal of a term's new coefficients: from one Newton step given all other coefficients, or from the
-        normal approximation to the posterior of the full model.
-    swaps : int, optional
-        Swaps proposed per iteration; None is the number of free terms under a budget or a largest size, where
-        flips must delete before they can add, and a quarter of that otherwise.
-    trades : int, optional
-        Trades per iteration: a term, with the terms that heredity requires, enters and as many others leave
-        as a budget or a largest size requires (at most 20), or the reverse. None is 8 if swaps are not
-        enough, because costs differ or because of heredity, and 0 otherwise.
-    entry : {"score", "uniform"}
-        Choice of the entering term in trades: with ``"score"``, half of the time in proportion to its score
-        statistic in the null model, which is about 1 for a term without effect, and otherwise uniformly; with
-        ``"uniform"``, always uniformly. The posterior does not depend on it.
-    blocks : int, optional
-        Block updates per iteration, under heredity: the indicators of an interaction and its parents are
-        proposed jointly. No other move finds an interaction with weak main effects. None is a quarter of the
-        number of interactions. Interactions of four or more variables have no block.
-    surrogate : int
-        Surrogate jumps per iteration, for generalised linear models without unknown parameters besides
-        coefficients: the proposed model is the final state of
-        a chain on an approximate posterior, and its coefficients are drawn around their mode. A jump takes as
-        long as several iterations of single moves and can change many terms at once. The default is 0;
-        ``sampler="auto"`` uses 1 if it chooses this sampler because the data are nearly separated.
-    start : None, "empty" or sequence of str
-        Terms of the starting model. None starts the first chain at the smallest model and the others at
-        random models from the prior.
-    """
-
-    proposal: str = "conditional"
-    swaps: int | None = None
-    trades: int | None = None
-    entry: str = "score"
-    blocks: int | None = None
-    surrogate: int = 0
-    start: str | Sequence[str] | None = None
-
-    # Values of options in results of earlier versions without them, and earlier names of options.
-    before: ClassVar[Mapping[str, Any]] = {"trades": 0, "blocks": 0, "entry": "uniform"}
-    renamed: ClassVar[Mapping[str, str]] = {"families": "blocks"}
-
-    def __post_init__(self) -> None:
-        self.check()
-
-    def check(self) -> None:
-        """Check the options common to all reversible-jump samplers."""
-        check_choice(self.proposal, "proposal", ("conditional", "full"))
-        check_choice(self.entry, "entry", ("score", "uniform"))
-        for name in ("swaps", "trades", "blocks"):
-            if getattr(self, name) is not None:
-                check_int(getattr(self, name), name, low=0)
-        check_int(self.surrogate, "surrogate", low=0)
-        object.__setattr__(self, "start", checked_start(self.start))
 
 
 class JumpChain(Chain):
@@ -296,7 +234,7 @@ class RJMCMCChain(JumpChain):
 class RJMCMC(MCMC):
     """Reversible-jump MCMC over models and coefficients."""
 
-    name, options, warm = "rjmcmc", RJMCMCOptions, 500
+    name = "rjmcmc"
     kind: ClassVar[type[Chain]] = RJMCMCChain
 
     def prepared(self, regression: Any, space: ModelSpace) -> Regression:

@@ -13,9 +13,11 @@ from pyrjsel.distributions import InverseGamma
 from pyrjsel.model_space import Bernoulli, BetaBinomial, CostAdjusted, TruncatedPoisson, Uniform
 from pyrjsel.runtime import FitSettings
 from pyrjsel.selection.evidence.gaussian import SingleModels
-from pyrjsel.selection.samplers.enumeration.gaussian import ExactOptions, GaussianEnumeration
-from pyrjsel.selection.samplers.reversible_jump.population import PopulationOptions, PopulationRJMCMC
-from pyrjsel.selection.samplers.reversible_jump.rjmcmc import RJMCMC, RJMCMCOptions
+from pyrjsel.selection.samplers.enumeration.gaussian import GaussianEnumeration
+from pyrjsel.selection.samplers.enumeration.options import ExactOptions
+from pyrjsel.selection.samplers.reversible_jump.options import PopulationOptions, RJMCMCOptions
+from pyrjsel.selection.samplers.reversible_jump.population import PopulationRJMCMC
+from pyrjsel.selection.samplers.reversible_jump.rjmcmc import RJMCMC
 
 NAMES, SIZES = ["a", "b", "c", "a:c", "d"], (1, 2, 1, 1, 1)
 MODEL_PRIORS = {
