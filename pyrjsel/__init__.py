@@ -47,46 +47,32 @@ if TYPE_CHECKING:
         split_gaussian,
     )
     from pyrjsel.results import pool
-    from pyrjsel.selection import (
-        AIC,
-        BIC,
-        CCH,
-        BetaPrime,
-        ClassModelResults,
-        ClassResults,
+    from pyrjsel.selection.models.cox import CoxSelection, cox
+    from pyrjsel.selection.models.gamma import GammaSelection, gamma
+    from pyrjsel.selection.models.glm import (
         CloglogSelection,
-        CoxSelection,
-        CrossValidation,
-        EmpiricalBayes,
-        GammaSelection,
-        GPrior,
-        HyperG,
-        HyperGN,
-        Intrinsic,
-        LinearSelection,
         LogitSelection,
-        MultinomialSelection,
-        NegbinSelection,
-        Normal,
         PoissonSelection,
         ProbitSelection,
-        Robust,
-        SelectionResults,
-        SensitivityResults,
-        SingleModelResults,
-        SpikeSlab,
-        ZellnerSiow,
         cloglog,
-        compare_samplers,
-        cox,
-        gamma,
-        linear,
         logit,
-        multinomial,
-        negbin,
         poisson,
         probit,
     )
+    from pyrjsel.selection.models.linear import LinearSelection, linear
+    from pyrjsel.selection.models.multinomial import MultinomialSelection, multinomial
+    from pyrjsel.selection.models.negbin import NegbinSelection, negbin
+    from pyrjsel.selection.priors.coefficients import GPrior, Normal
+    from pyrjsel.selection.priors.confluent import CCH, BetaPrime, Intrinsic, Robust
+    from pyrjsel.selection.priors.criteria import AIC, BIC, EmpiricalBayes
+    from pyrjsel.selection.priors.g_mixtures import HyperG, HyperGN, ZellnerSiow
+    from pyrjsel.selection.priors.spike_slab import SpikeSlab
+    from pyrjsel.selection.results.classes.results import ClassModelResults, ClassResults
+    from pyrjsel.selection.results.results import SelectionResults
+    from pyrjsel.selection.results.single import SingleModelResults
+    from pyrjsel.selection.studies.compare_samplers import compare_samplers
+    from pyrjsel.selection.studies.cross_validation import CrossValidation
+    from pyrjsel.selection.studies.sensitivity import SensitivityResults
 
 __all__ = [
     "AIC",
@@ -183,16 +169,25 @@ _OWNERS = {
         "split_cauchy_ppf split_gaussian"
     ),
     "results": "pool",
-    "selection": (
-        "AIC BIC CCH BetaPrime ClassModelResults ClassResults CloglogSelection CoxSelection "
-        "CrossValidation EmpiricalBayes GammaSelection GPrior HyperG HyperGN Intrinsic "
-        "LinearSelection LogitSelection MultinomialSelection NegbinSelection Normal "
-        "PoissonSelection ProbitSelection Robust SelectionResults SensitivityResults "
-        "SingleModelResults SpikeSlab ZellnerSiow cloglog compare_samplers cox gamma linear "
-        "logit multinomial negbin poisson probit"
+    "selection.models.cox": "CoxSelection cox",
+    "selection.models.gamma": "GammaSelection gamma",
+    "selection.models.glm": (
+        "CloglogSelection LogitSelection PoissonSelection ProbitSelection cloglog logit poisson probit"
     ),
+    "selection.models.linear": "LinearSelection linear",
+    "selection.models.multinomial": "MultinomialSelection multinomial",
+    "selection.models.negbin": "NegbinSelection negbin",
+    "selection.priors.coefficients": "GPrior Normal",
+    "selection.priors.confluent": "CCH BetaPrime Intrinsic Robust",
+    "selection.priors.criteria": "AIC BIC EmpiricalBayes",
+    "selection.priors.g_mixtures": "HyperG HyperGN ZellnerSiow",
+    "selection.priors.spike_slab": "SpikeSlab",
+    "selection.results.classes.results": "ClassModelResults ClassResults",
+    "selection.results.results": "SelectionResults",
+    "selection.results.single": "SingleModelResults",
+    "selection.studies.compare_samplers": "compare_samplers",
+    "selection.studies.cross_validation": "CrossValidation",
+    "selection.studies.sensitivity": "SensitivityResults",
 }
 
-__getattr__, __dir__ = lazy(
-    __name__, _OWNERS, "datasets design families model_space report results runtime storage"
-)
+__getattr__, __dir__ = lazy(__name__, _OWNERS, "datasets design families report runtime selection storage")

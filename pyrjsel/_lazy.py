@@ -51,6 +51,8 @@ def lazy(
 ) -> tuple[Callable[[str], object], Callable[[], list[str]]]:
     """Return the functions ``__getattr__`` and ``__dir__`` of a package.
 
+    ``dir`` of the package shows its `__all__`, not modules that have been imported.
+
     Parameters
     ----------
     package : str
@@ -61,7 +63,7 @@ def lazy(
         Other modules below the package that are its attributes, separated by blanks.
     """
     home = {name: module for module, names in owners.items() for name in names.split()}
-    folders = {*modules.split(), *owners}
+    folders = {*modules.split(), *(module for module in owners if "." not in module)}
 
     def find(name: str) -> object:
         if name not in home and name not in folders:
@@ -73,6 +75,7 @@ def lazy(
         return value
 
     def names() -> list[str]:
-        return sorted({*vars(sys.modules[package]), *home, *folders})
+        held = vars(sys.modules[package])
+        return sorted({*held["__all__"], *(name for name in held if name.startswith("__"))})
 
     return find, names

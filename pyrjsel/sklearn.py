@@ -36,8 +36,8 @@ from pyrjsel.design import as_pandas
 from pyrjsel.mixture import MixtureClassifier, MixtureResults
 from pyrjsel.model_space import ModelPrior
 from pyrjsel.runtime import AUTO, MCSE
-from pyrjsel.selection import SelectionResults
 from pyrjsel.selection.models.registry import MODELS
+from pyrjsel.selection.results.results import SelectionResults
 
 __all__ = ["MixtureSelectionClassifier", "SelectionClassifier", "SelectionRegressor", "SelectionSelector"]
 

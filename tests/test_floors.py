@@ -118,7 +118,7 @@ class Finder(ast.NodeVisitor):
 
     def visit_Call(self, node):
         name = node.func.attr if isinstance(node.func, ast.Attribute) else getattr(node.func, "id", "")
-        if name in ("import_module", "__import__"):
+        if name in ("import_module", "__import__", "late"):
             literal = node.args[0].value if node.args and isinstance(node.args[0], ast.Constant) else "?"
             self.add(str(literal), node)
         self.generic_visit(node)
@@ -280,10 +280,14 @@ def module_graph():
     known, graph = set(names.values()), {name: set() for name in names.values()}
     for path, text in sources.items():
         targets = {item.module for item in imports_of(text, path)}
+        folders, packages = set(), set()
         if path.endswith((".py", ".pyi")):
             for node in ast.walk(ast.parse(text)):
                 if isinstance(node, ast.ImportFrom) and node.level == 0:
-                    targets.update(f"{node.module}.{alias.name}" for alias in node.names)
+                    inner = {f"{node.module}.{alias.name}" for alias in node.names}
+                    (folders if inner <= known else packages).add(node.module)
+                    targets |= inner
+            targets -= folders - packages  # of these, modules alone are imported
         targets.discard("pyrjsel")  # every module is in it
         graph[names[path]] |= {target for target in targets if target in known} - {names[path]}
     return graph

@@ -1,19 +1,24 @@
 """Likelihood families: log-likelihood, link, deviance and checks of the response."""
 
-from pyrjsel.families.binomial import Binomial
-from pyrjsel.families.cox import Cox
-from pyrjsel.families.family import Family
-from pyrjsel.families.gamma import Gamma
-from pyrjsel.families.gaussian import Gaussian
-from pyrjsel.families.links import Cloglog, Probit
-from pyrjsel.families.multinomial import Multinomial
-from pyrjsel.families.negbin import NegativeBinomial
-from pyrjsel.families.nuisance import NONE, Nuisance, Values
-from pyrjsel.families.poisson import Poisson
-from pyrjsel.families.sized import Sized
-from pyrjsel.families.smooth_averages import averages
-from pyrjsel.families.statistics import Statistic
-from pyrjsel.families.student import Student
+from typing import TYPE_CHECKING
+
+from pyrjsel._lazy import lazy
+
+if TYPE_CHECKING:
+    from pyrjsel.families.binomial import Binomial
+    from pyrjsel.families.cox import Cox
+    from pyrjsel.families.family import Family
+    from pyrjsel.families.gamma import Gamma
+    from pyrjsel.families.gaussian import Gaussian
+    from pyrjsel.families.links import Cloglog, Probit
+    from pyrjsel.families.multinomial import Multinomial
+    from pyrjsel.families.negbin import NegativeBinomial
+    from pyrjsel.families.nuisance import NONE, Nuisance, Values
+    from pyrjsel.families.poisson import Poisson
+    from pyrjsel.families.sized import Sized
+    from pyrjsel.families.smooth_averages import averages
+    from pyrjsel.families.statistics import Statistic
+    from pyrjsel.families.student import Student
 
 __all__ = [
     "NONE",
@@ -34,3 +39,23 @@ __all__ = [
     "Values",
     "averages",
 ]
+
+# Modules, imported when one of their names is first used.
+_OWNERS = {
+    "binomial": "Binomial",
+    "cox": "Cox",
+    "family": "Family",
+    "gamma": "Gamma",
+    "gaussian": "Gaussian",
+    "links": "Cloglog Probit",
+    "multinomial": "Multinomial",
+    "negbin": "NegativeBinomial",
+    "nuisance": "NONE Nuisance Values",
+    "poisson": "Poisson",
+    "sized": "Sized",
+    "smooth_averages": "averages",
+    "statistics": "Statistic",
+    "student": "Student",
+}
+
+__getattr__, __dir__ = lazy(__name__, _OWNERS, "")

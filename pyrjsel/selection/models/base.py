@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Collection, Hashable, Iterable, Mapping, Sequence
 from dataclasses import fields, replace
-from typing import Any, ClassVar, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
 import pandas as pd
@@ -14,6 +14,7 @@ from numpy.typing import ArrayLike
 
 from pyrjsel._called import called, named
 from pyrjsel._errors import DataError, NotAvailableError, RankWarning
+from pyrjsel._lazy import late
 from pyrjsel._once import kept_property
 from pyrjsel._typing import BoolArray, FloatArray, RNGLike, SeedLike
 from pyrjsel._validate import bad_value, check_rng, counted, listed, unknown_option
@@ -29,30 +30,43 @@ from pyrjsel.model_space import (
     check_bounds,
     named_costs,
 )
-from pyrjsel.report import model_html
 from pyrjsel.runtime import AUTO, MCSE, MOST, FitSettings
 from pyrjsel.selection.comparable import identity
-from pyrjsel.selection.evidence.laplace import MarginalLikelihood
 from pyrjsel.selection.models._docstrings import shared_text
-from pyrjsel.selection.posterior import Posterior
-from pyrjsel.selection.priors.base import CoefficientPrior
-from pyrjsel.selection.priors.registry import GENERALISED
-from pyrjsel.selection.protocols import SingleModel
 from pyrjsel.selection.regression.chunked import ChunkedRegression, ChunkedRows, first_pass
 from pyrjsel.selection.regression.columns import IndependentColumns, dependent_alone
 from pyrjsel.selection.regression.gaussian import GaussianRegression
 from pyrjsel.selection.regression.glm import Regression
 from pyrjsel.selection.regression.summed_rows import SummedRows, largest_values
 from pyrjsel.selection.regression.validation import check_columns, check_right_side
-from pyrjsel.selection.results.prediction import Prediction
-from pyrjsel.selection.results.results import SelectionResults
-from pyrjsel.selection.results.summary import model_facts
-from pyrjsel.selection.samplers.enumeration.common_g import common_g
 from pyrjsel.selection.samplers.registry import sampler_named
-from pyrjsel.selection.samplers.runs import run, warn_of
 from pyrjsel.selection.specification import Choices
-from pyrjsel.selection.studies.cross_validation import CrossValidation, cross_validated
-from pyrjsel.selection.studies.sensitivity import SensitivityResults, refit_over
+
+if TYPE_CHECKING:
+    from pyrjsel import report
+    from pyrjsel.selection.evidence import laplace
+    from pyrjsel.selection.posterior import Posterior
+    from pyrjsel.selection.priors import registry as priors
+    from pyrjsel.selection.priors.base import CoefficientPrior
+    from pyrjsel.selection.protocols import SingleModel
+    from pyrjsel.selection.results import results, summary
+    from pyrjsel.selection.results.prediction import Prediction
+    from pyrjsel.selection.results.results import SelectionResults
+    from pyrjsel.selection.samplers import runs
+    from pyrjsel.selection.samplers.enumeration import common_g
+    from pyrjsel.selection.studies import cross_validation, sensitivity
+    from pyrjsel.selection.studies.cross_validation import CrossValidation
+    from pyrjsel.selection.studies.sensitivity import SensitivityResults
+else:
+    report = late("pyrjsel.report")
+    laplace = late("pyrjsel.selection.evidence.laplace")
+    priors = late("pyrjsel.selection.priors.registry")
+    results = late("pyrjsel.selection.results.results")
+    summary = late("pyrjsel.selection.results.summary")
+    runs = late("pyrjsel.selection.samplers.runs")
+    common_g = late("pyrjsel.selection.samplers.enumeration.common_g")
+    cross_validation = late("pyrjsel.selection.studies.cross_validation")
+    sensitivity = late("pyrjsel.selection.studies.sensitivity")
 
 
 class Selection(OverSpace):
@@ -68,11 +82,7 @@ class Selection(OverSpace):
     data: Any
     # Of the class, or of the instance if users choose something of it.
     _family: Family
-    # Coefficient priors supported by the family, and the default.
-    _coef_priors: ClassVar[tuple[type[CoefficientPrior], ...]] = GENERALISED
     _default_prior: ClassVar[Any]
-    # Class of the results.
-    _results: ClassVar[type[SelectionResults]] = SelectionResults
     # The g of all models under EmpiricalBayes("global"), and the prior that is compiled, with this g.
     g: float | None = None
     _settled: Any
@@ -366,15 +376,26 @@ class Selection(OverSpace):
             self._settled = self.coef_prior.at(g)
             return self._make_regression()
 
-        self.g = common_g(at, self.space)
+        self.g = common_g.common_g(at, self.space)
         self._settled = self.coef_prior.at(self.g)
+
+    @staticmethod
+    def _coef_priors() -> tuple[type[CoefficientPrior], ...]:
+        """Return the coefficient priors supported by the family."""
+        return priors.GENERALISED
+
+    @staticmethod
+    def _results_class() -> type[SelectionResults]:
+        """Return the class of the results."""
+        return results.SelectionResults
 
     def _known_prior(self, given: Any) -> Any:
         """Return the coefficient prior, by default that of the family."""
         if given is None:
             return self._default_prior
-        if not isinstance(given, self._coef_priors):
-            names = [kind.__name__ for kind in self._coef_priors]
+        known = self._coef_priors()
+        if not isinstance(given, known):
+            names = [kind.__name__ for kind in known]
             several = f"{', '.join(names[:-1])} or {names[-1]}"
             raise bad_value("coef_prior", f"a {several}, such as {self._default_prior!r}", given)
         return given
@@ -527,9 +548,9 @@ class Selection(OverSpace):
             checkpoint=checkpoint,
             about=None if checkpoint is None else identity(self, found.name, chosen),
         )
-        posterior, settings = run(self, found.make(), settings, chosen)
-        warn_of(posterior)
-        return self._results(self, posterior, settings.finished(posterior.asked), options=chosen)
+        posterior, settings = runs.run(self, found.make(), settings, chosen)
+        runs.warn_of(posterior)
+        return self._results_class()(self, posterior, settings.finished(posterior.asked), options=chosen)
 
     def sensitivity(
         self,
@@ -592,7 +613,7 @@ class Selection(OverSpace):
         ht           0.7               0.1
         """
         stream = check_rng(rng)
-        return refit_over(self, coef_priors, model_priors, g, scale, stream, fit_options)
+        return sensitivity.refit_over(self, coef_priors, model_priors, g, scale, stream, fit_options)
 
     def cross_validate(
         self,
@@ -665,7 +686,7 @@ class Selection(OverSpace):
         {'bma': -0.6, 'hpm': -0.63, 'mpm': -0.62}
         """
         stream = check_rng(rng)
-        return cross_validated(self, folds, which, stratify, stream, fit_options)
+        return cross_validation.cross_validated(self, folds, which, stratify, stream, fit_options)
 
     # ------------------------------------------------------------------ specific to a family
 
@@ -730,7 +751,9 @@ class Selection(OverSpace):
             found: SingleModel = posterior.single
             return found
         assert isinstance(regression, Regression)
-        return MarginalLikelihood(regression, posterior.entropy, posterior.pairs, regression.n_columns)
+        return laplace.MarginalLikelihood(
+            regression, posterior.entropy, posterior.pairs, regression.n_columns
+        )
 
     def _priors(self) -> dict[str, object]:
         """Return the priors other than that over models, by label."""
@@ -772,7 +795,7 @@ class Selection(OverSpace):
         return self.data.n
 
     def _repr_html_(self) -> str:
-        return model_html(self.title, self, model_facts(self))
+        return report.model_html(self.title, self, summary.model_facts(self))
 
     def __repr__(self) -> str:
         formula = repr(self.design.formula) if self.design.formula else f"{self.design.response} from arrays"

@@ -1,8 +1,10 @@
 """Linear selection models."""
 
+from __future__ import annotations
+
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 import pandas as pd
@@ -10,6 +12,7 @@ from numpy.typing import ArrayLike
 
 from pyrjsel._called import called
 from pyrjsel._errors import NotAvailableError, PyrjselWarning
+from pyrjsel._lazy import late
 from pyrjsel._typing import BoolArray, FloatArray
 from pyrjsel._validate import bad_value, check_choice
 from pyrjsel._warnings import warn
@@ -18,21 +21,26 @@ from pyrjsel.distributions import InverseGamma
 from pyrjsel.families import Family, Gaussian, Student
 from pyrjsel.families.tails import LEAST_DF, RATE
 from pyrjsel.model_space import ModelPrior, check_bounds
-from pyrjsel.selection.evidence.spike_slab import single_models
 from pyrjsel.selection.models._docstrings import shared_text
 from pyrjsel.selection.models.base import Selection
-from pyrjsel.selection.posterior import Posterior
 from pyrjsel.selection.priors.base import CoefficientPrior
 from pyrjsel.selection.priors.coefficients import GPrior, Normal, for_unit_scale
 from pyrjsel.selection.priors.g_mixtures import Mixture
-from pyrjsel.selection.priors.registry import GAUSSIAN
-from pyrjsel.selection.protocols import SingleModel
 from pyrjsel.selection.regression.chunked import ChunkedRegression, ChunkedRows
 from pyrjsel.selection.regression.gaussian import GaussianRegression
 from pyrjsel.selection.regression.glm import Regression
 from pyrjsel.selection.regression.summed_rows import ChunkSums, SummedRows
 from pyrjsel.selection.regression.validation import check_columns
 from pyrjsel.selection.specification import Choices
+
+if TYPE_CHECKING:
+    from pyrjsel.selection.evidence import spike_slab
+    from pyrjsel.selection.posterior import Posterior
+    from pyrjsel.selection.priors import registry as priors
+    from pyrjsel.selection.protocols import SingleModel
+else:
+    spike_slab = late("pyrjsel.selection.evidence.spike_slab")
+    priors = late("pyrjsel.selection.priors.registry")
 
 
 class _Fixed:
@@ -143,7 +151,6 @@ class LinearSelection(Selection):
 
     title = "Linear model selection"
     _family: Family = Gaussian()
-    _coef_priors = GAUSSIAN
     _default_prior = GPrior("n")
 
     regression: Any
@@ -309,6 +316,10 @@ class LinearSelection(Selection):
                 PyrjselWarning,
             )
 
+    @staticmethod
+    def _coef_priors() -> tuple[type[CoefficientPrior], ...]:
+        return priors.GAUSSIAN
+
     @property
     def _is_student(self) -> bool:
         """Whether errors are not normal: the regression is then one of generalised linear models."""
@@ -405,7 +416,11 @@ class LinearSelection(Selection):
         )
 
     def _make_marginal(self, posterior: Posterior) -> SingleModel:
-        return super()._make_marginal(posterior) if self._is_student else single_models(self.regression)
+        return (
+            super()._make_marginal(posterior)
+            if self._is_student
+            else spike_slab.single_models(self.regression)
+        )
 
     def _priors(self) -> dict[str, object]:
         sigma_prior = self._choices.sigma_prior

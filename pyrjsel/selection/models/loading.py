@@ -181,7 +181,7 @@ def _results(content: Content, model: Selection) -> SelectionResults:
         _prior_sizes(content, model, posterior),
         _single(content.part("models"), model, posterior),
     )
-    return model._results(model, posterior, settings, options, known)
+    return model._results_class()(model, posterior, settings, options, known)
 
 
 def _median(content: Content, model: Selection, posterior: Posterior) -> tuple[ByteArray, str | None]:

@@ -91,7 +91,11 @@ class MultinomialSelection(Selection):
     title = "Multinomial model selection"
     _family = Multinomial()
     _default_prior = GPrior("n", information="null")
-    _results = ClassResults
+
+    @staticmethod
+    def _results_class() -> type[ClassResults]:
+        """Return the class of the results."""
+        return ClassResults
 
     @classmethod
     def _family_of(cls, left: Response, choices: Choices) -> Family:
