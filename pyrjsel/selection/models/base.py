@@ -31,7 +31,6 @@ from pyrjsel.model_space import (
     named_costs,
 )
 from pyrjsel.runtime import AUTO, MCSE, MOST, FitSettings
-from pyrjsel.selection.comparable import identity
 from pyrjsel.selection.models._docstrings import shared_text
 from pyrjsel.selection.regression.chunked import ChunkedRegression, ChunkedRows, first_pass
 from pyrjsel.selection.regression.columns import IndependentColumns, dependent_alone
@@ -44,6 +43,7 @@ from pyrjsel.selection.specification import Choices
 
 if TYPE_CHECKING:
     from pyrjsel import report
+    from pyrjsel.selection import comparable
     from pyrjsel.selection.evidence import laplace
     from pyrjsel.selection.posterior import Posterior
     from pyrjsel.selection.priors import registry as priors
@@ -59,6 +59,7 @@ if TYPE_CHECKING:
     from pyrjsel.selection.studies.sensitivity import SensitivityResults
 else:
     report = late("pyrjsel.report")
+    comparable = late("pyrjsel.selection.comparable")
     laplace = late("pyrjsel.selection.evidence.laplace")
     priors = late("pyrjsel.selection.priors.registry")
     results = late("pyrjsel.selection.results.results")
@@ -546,7 +547,7 @@ class Selection(OverSpace):
             n_jobs=n_jobs,
             progress=progress,
             checkpoint=checkpoint,
-            about=None if checkpoint is None else identity(self, found.name, chosen),
+            about=None if checkpoint is None else comparable.identity(self, found.name, chosen),
         )
         posterior, settings = runs.run(self, found.make(), settings, chosen)
         runs.warn_of(posterior)
