@@ -7,7 +7,16 @@ import numpy as np
 
 ROUNDS = 9
 BASE = "numpy, pandas, scipy.linalg, statsmodels.iolib.summary"
-MODULES = {"pyrjsel": "pyrjsel", "first name": "pyrjsel; pyrjsel.linear", "base": BASE}
+ROWS = "pd.DataFrame({'a': range(9), 'y': [0, 1, 1] * 3})"
+FIT = "pandas as pd, pyrjsel; pyrjsel.{}('y ~ a', {}).fit(rng=1)"
+MODULES = {
+    "pyrjsel": "pyrjsel",
+    "linear": "pyrjsel; pyrjsel.linear",
+    "logit": "pyrjsel; pyrjsel.logit",
+    "first linear fit": FIT.format("linear", ROWS),
+    "first logit fit": FIT.format("logit", ROWS),
+    "base": BASE,
+}
 PROGRAM = """
 import time
 wall, processor = time.perf_counter(), time.process_time()
@@ -29,11 +38,11 @@ def test_bench_import(table):
         for name, module in MODULES.items():
             times[name].append(seconds(module))
     times = {name: np.array(values) for name, values in times.items()}
-    for name, module in MODULES.items():
-        table.series("import", module, times[name][:, 0], "ms", scale=1e3, note="by the clock")
-        table.series("import", module, times[name][:, 1], "ms", scale=1e3, note="processor")
+    for name in MODULES:
+        table.series("import", name, times[name][:, 0], "ms", scale=1e3, note="by the clock")
+        table.series("import", name, times[name][:, 1], "ms", scale=1e3, note="processor")
     medians = {name: np.median(values, axis=0) for name, values in times.items()}
-    for name in ("pyrjsel", "first name"):
+    for name in ("pyrjsel", "linear", "logit"):
         wall, processor = medians[name] / medians["base"]
         table.add("import", f"  {name}: ratio of medians, by the clock", wall, "ratio", target=1.2)
         table.add("import", f"  {name}: ratio of medians, processor", processor, "ratio", target=1.2)

@@ -72,7 +72,9 @@ def test_auto_enumerates_few_models_where_integrals_are_hard(monkeypatch):
         (False, count - 1, "collapsed"),
     ):
         found = ("rjmcmc", {"surrogate": 1}) if hard else ("collapsed", {})
-        monkeypatch.setattr(registry, "sampler_of", lambda *given, found=found: found)
+        monkeypatch.setattr(
+            "pyrjsel.selection.samplers.automatic.sampler_of", lambda *given, found=found: found
+        )
         monkeypatch.setattr(registry, "most_enumerated", lambda regression, most=most: most)
         assert registry.automatic(problem.regression, problem.space, ())[0] == wanted
 
@@ -94,7 +96,7 @@ def test_one_list_of_names():
     assert [name.strip('"') for name in listed.split(", ")] == ["auto", *NAMES]
 
 
-@pytest.mark.parametrize("sampler", SAMPLERS, ids=lambda sampler: type(sampler).__name__)
+@pytest.mark.parametrize("sampler", SAMPLERS, ids=lambda sampler: sampler.options.__name__)
 def test_options_are_documented_where_they_are(sampler):
     """Each by its own class or the one that it extends, and by `fit`."""
     own = "\n".join(kind.__doc__ or "" for kind in sampler.options.__mro__)
