@@ -227,14 +227,23 @@ def learn_response(
     evaluator = Evaluator(columns, n_rows, functions)
     value, states = evaluator.learn(expression)
     if events and isinstance(value, Categories):
-        levels = used_levels(value, expression.label, "response")
-        if len(levels) == 2:
-            text = f"I({expression.code} == {levels[1]!r})"
-            expression = read_expression(text, tuple(functions))
+        event = event_of(expression, value, functions)
+        if event is not None:
+            expression = event
             value, states = evaluator.learn(expression)
     response = make_response(expression, value, states, columns, events)
     assert not isinstance(value, Categories)
     return response, np.array(value[:, 0])
+
+
+def event_of(
+    expression: Expression, value: Categories, functions: Mapping[str, Function]
+) -> Expression | None:
+    """Return the comparison of labels with the second of their levels; None if there are not two."""
+    levels = used_levels(value, expression.label, "response")
+    if len(levels) != 2:
+        return None
+    return read_expression(f"I({expression.code} == {levels[1]!r})", tuple(functions))
 
 
 def make_response(

@@ -260,6 +260,7 @@ class Design:
         missing: str = "drop",
         functions: Mapping[str, Function] | None = None,
         listed: Sequence[str] | None = None,
+        events: bool = False,
         classes: bool = False,
     ) -> tuple["Design", Reduced[T]]:
         """Make a design from data in chunks, and reduce the computed rows without keeping them.
@@ -283,7 +284,7 @@ class Design:
             As in :meth:`from_formula`.
         listed : sequence of str, optional
             Names of the terms in the order of an earlier design; by default in the order of the formula.
-        classes : bool, default False
+        events, classes : bool, default False
             As in :meth:`from_formula`.
 
         Returns
@@ -307,7 +308,7 @@ class Design:
             If rows were dropped; it counts them by column.
         """
         own = check_functions(functions)
-        plan = Plan.make(formula, extra_names(extras), own, chunks, listed, classes)
+        plan = Plan.make(formula, extra_names(extras), own, chunks, listed, events, classes)
         left, layout, reduced = reduce_chunks(plan, chunks, work_of, missing)
         kept = {name: own[name] for name in _called(left, layout)}
         return cls(formula, layout, left, kept, dict(plan.extras)), reduced

@@ -105,7 +105,7 @@ def learn_levels(
     given = labelled(expression)
     value, states = Evaluator(used, len(rows), functions).learn(given)
     assert isinstance(value, Categories)
-    value = _labels(value, given is expression, expression.label)
+    value = as_labels(value, given is expression, expression.label)
     gaps = len(rows) < n_rows
     if levels is None:
         levels = used_levels(value, expression.label, what, least=1 if gaps and gap_counts else 2)
@@ -144,7 +144,7 @@ def make_classes(
     columns: Mapping[str, Held],
 ) -> Response:
     """Return a response of labels, from the `expression` as in the formula and that of labels, `given`."""
-    value = _labels(value, given is expression, expression.label)
+    value = as_labels(value, given is expression, expression.label)
     levels = used_levels(value, expression.label, "response")
     return Response(given, states, make_variables(columns, given.variables), levels)
 
@@ -212,7 +212,7 @@ def labelled(expression: Expression) -> Expression:
     return replace(expression, tree=ast.Call(ast.Name("C", ast.Load()), [tree], []))
 
 
-def _labels(value: Categories, asked: bool, label: str) -> Categories:
+def as_labels(value: Categories, asked: bool, label: str) -> Categories:
     """Return numeric labels as whole numbers if they are, or raise :class:`DataError` unless asked for."""
     if value.contrast is not None:
         raise FormulaError(

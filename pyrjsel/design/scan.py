@@ -20,7 +20,7 @@ from pyrjsel.design.categories import Categories, Contrast, check_asked, listed_
 from pyrjsel.design.chunks import Chunks
 from pyrjsel.design.evaluate import Evaluator
 from pyrjsel.design.frame import Column, Kind, Level, Table
-from pyrjsel.design.levels import labelled
+from pyrjsel.design.levels import as_labels, labelled
 from pyrjsel.design.safety import Expression
 from pyrjsel.design.transforms import State, Summary
 
@@ -51,6 +51,8 @@ class Plan:
         Names of the terms in the order of an earlier design; None for the order of the formula.
     classes : Expression or None
         The response as in the formula, if it is of classes: that among `expressions` is one of labels.
+    events : bool
+        Whether a response of two labels is a comparison with the second.
     """
 
     expressions: tuple[Expression, ...]
@@ -62,6 +64,7 @@ class Plan:
     caller: str
     listed: tuple[str, ...] | None = None
     classes: Expression | None = None
+    events: bool = False
 
     @classmethod
     def make(
@@ -71,6 +74,7 @@ class Plan:
         functions: Mapping[str, Callable[..., object]],
         chunks: Chunks,
         listed: Sequence[str] | None = None,
+        events: bool = False,
         classes: bool = False,
     ) -> "Plan":
         """Return the plan of a formula.
@@ -119,6 +123,7 @@ class Plan:
             called(),
             order,
             parsed.response if classes else None,
+            events,
         )
 
     @property
@@ -350,6 +355,10 @@ def scan_chunk(frame: pd.DataFrame, number: int, plan: Plan, states: Sequence[St
                 Found.of(expression, known, evaluator)
                 for expression, known in zip(plan.expressions, states, strict=True)
             )
+            labels = factors[0].value(integers=True)
+            if plan.classes is not None and isinstance(labels, Categories):
+                # Real numbers are refused before all of them are collected.
+                as_labels(labels, plan.classes is plan.expressions[0], plan.classes.label)
         sample = {name: column.take(np.arange(min(n_complete, 1))) for name, column in rows.columns.items()}
         missing = {str(name): int(count) for name, count in rows.missing.items()}
         return Scan(rows.n_rows, n_complete, missing, columns, factors, sample)

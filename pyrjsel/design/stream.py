@@ -22,6 +22,7 @@ from pyrjsel.design.build import (
     DesignData,
     Response,
     code_layout,
+    event_of,
     make_data,
     make_factor,
     make_response,
@@ -234,7 +235,12 @@ def _code(
     states: Sequence[tuple[Any, ...]],
 ) -> tuple[Response, Layout]:
     if plan.classes is None:
-        left = make_response(plan.expressions[0], values[0], states[0], scan.columns)
+        response, value = plan.expressions[0], values[0]
+        if plan.events and isinstance(value, Categories):
+            event = event_of(response, value, plan.functions)
+            if event is not None:
+                response, value = event, np.empty((0, 1))
+        left = make_response(response, value, states[0], scan.columns, plan.events)
     else:
         labels = values[0]
         assert isinstance(labels, Categories)  # the expression is a call of C()
@@ -297,6 +303,8 @@ def _declared(plan: Plan, scan: Scan, once: bool) -> list[Value] | None:
     values: list[Value] = []
     for expression, found in zip(plan.expressions, scan.factors or (), strict=True):
         reason = None
+        if plan.events and len(found.levels or ()) > 2 and not values and not once:
+            return None  # two of them may occur
         if found.summaries:
             reason = "transforms that learn from all rows"
         elif found.labels is not None and (found.levels is None or plan.merged_categories):

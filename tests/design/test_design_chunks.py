@@ -327,6 +327,58 @@ def test_a_function_must_give_the_same_rows_again(frame):
         from_chunks("y ~ g", lambda: left)
 
 
+LABELS = {
+    "text": lambda late: np.where(late, "no", "yes"),
+    "the other first": lambda late: np.where(late, "yes", "no"),
+    "categories": lambda late: pd.Categorical(np.where(late, "a", "b"), categories=["c", "b", "a"]),
+    "numbers": lambda late: np.where(late, 3, 7),
+    "one": lambda late: np.full(N, "yes"),
+    "three": lambda late: np.where(late, np.where(np.arange(N) % 2, "no", "maybe"), "yes"),
+}
+
+
+@pytest.mark.parametrize("labels", LABELS)
+@pytest.mark.parametrize("kind", ["function", "list", "Parquet"])
+def test_events_from_two_labels(labels, kind, frame, tmp_path):
+    """The first chunk has one class alone; errors are those in memory, too."""
+    late = (np.arange(N) >= 40) & (np.arange(N) % 3 > 0)
+    table = frame.assign(y=LABELS[labels](late))
+    formula = "C(y) ~ x + g" if labels == "numbers" else "y ~ x + g"
+    chunks = {"list": cut(table, 1), "function": lambda: iter(cut(table, 1))}.get(kind)
+    if chunks is None:
+        pytest.importorskip("pyarrow")
+        chunks = tmp_path / "rows.parquet"
+        table.to_parquet(chunks, row_group_size=30)
+    try:
+        want, data = Design.from_formula(formula, table, events=True)
+    except DataError as error:
+        text = re.escape(str(error)).replace("Design", "from_chunks")
+        with pytest.raises(DataError, match=f"^{text}$"):
+            from_chunks(formula, chunks, events=True)
+        return
+    design, made = from_chunks(formula, chunks, events=True)
+    assert design.response == want.response
+    np.testing.assert_array_equal(made.value["y"], data.y)
+    with pytest.raises(DataError, match=r"must be numeric or boolean\. Got 2 labels instead\.$"):
+        from_chunks(formula, chunks)
+
+
+def test_classes_of_real_numbers_are_refused_before_all_are_read(frame):
+    read = []
+
+    def source():
+        for part in (frame.assign(y=frame["k"] + 0.0), frame, frame):
+            read.append(1)
+            yield part
+
+    with pytest.raises(
+        DataError, match=r"'y' of from_chunks \(chunk 2\) must be labels: .* Got real numbers"
+    ):
+        from_chunks("y ~ x", source, classes=True)
+    assert len(read) <= 3  # the first chunk was read for its columns, too
+    assert len(from_chunks("C(y) ~ x", lambda: [frame], classes=True)[0].left.levels) == N
+
+
 def test_files_that_are_none(tmp_path):
     pytest.importorskip("pyarrow")
     path = tmp_path / "rows.csv"

@@ -251,6 +251,7 @@ class Selection(OverSpace):
             missing=missing,
             functions=functions,
             listed=listed,
+            events=family.events,
             classes=family.classes,
         )
         rows = ChunkedRows.read(reduced)

@@ -224,6 +224,16 @@ def test_other_families_need_rows(table):
             rj.cox("y ~ x1", chunks, event="y")
 
 
+@pytest.mark.parametrize("family", [rj.logit, rj.cloglog])
+def test_events_of_two_labels(family, table):
+    """The model is that of the comparison with the second label; the first chunk has one of them alone."""
+    data = table.assign(y=np.where(table["y"] > 0, "yes", "no")).sort_values("y")
+    given, wanted = (family(f"{left} ~ x1 + x2", lambda: iter(cut(data))) for left in ("y", "I(y == 'yes')"))
+    assert given.design.response == wanted.design.response
+    found = [model.fit(rng=1).inclusion for model in (given, wanted)]
+    pd.testing.assert_frame_equal(*found)
+
+
 def test_data_that_cannot_be_used(table):
     cases = [
         (table.assign(w=-1.0), "'weights' must be non-negative"),
