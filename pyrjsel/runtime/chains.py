@@ -24,7 +24,7 @@ from pyrjsel.runtime.memory import release
 from pyrjsel.runtime.progress import ProgressBar
 from pyrjsel.runtime.signals import RemoteSignals, Signals
 from pyrjsel.runtime.stopwatch import RunTime, Stopwatch
-from pyrjsel.runtime.workers import ATTEMPTS, count_workers, received, run_tasks
+from pyrjsel.runtime.workers import ATTEMPTS, count_workers, received, run_tasks, seconds_alone
 from pyrjsel.storage import Content, Plain
 
 # Seconds per block: long enough that the overhead between blocks is negligible,
@@ -216,6 +216,7 @@ def run_chains(
     live: LiveChains | None = None,
     seeds: Sequence[np.random.SeedSequence] | None = None,
     name: str | None = None,
+    passed: float = 0.0,
 ) -> ChainsOutcome:
     """Run `chains` independent chains of `job`, in threads unless joblib is told otherwise.
 
@@ -232,7 +233,8 @@ def run_chains(
         Source of the seeds; its seed sequence is spawned from, its stream is not used.
     n_jobs : int, optional
         Number of workers; -1 is one per processor. None follows ``joblib.parallel_config``; if that is
-        not set, one thread per chain, at most one per processor.
+        not set, one thread per chain, at most one per processor, and a single thread during the first half
+        second: several can be slower then.
     progress : bool, optional
         Whether to show a progress bar. None shows one after a second in a terminal or notebook.
     label : str
@@ -252,6 +254,8 @@ def run_chains(
         Seeds of the chains; None spawns children of that of `rng`.
     name : str, optional
         Prefix of the names of the checkpoint files; None is `label`.
+    passed : float, default 0.0
+        Seconds since the run began, if this is not its first round.
 
     Returns
     -------
@@ -329,7 +333,13 @@ def run_chains(
             ProgressBar(signals, chains * job.total, progress, label, getattr(job, "outlook", "")),
         ):
             parts = run_tasks(
-                job, make, chains, workers, again=signals.renew, interrupted=lambda: guard.count > 0
+                job,
+                make,
+                chains,
+                workers,
+                again=signals.renew,
+                interrupted=lambda: guard.count > 0,
+                alone=seconds_alone(n_jobs, passed),
             )
     finally:
         # After an error or a second Ctrl-C, running threads end with their block.

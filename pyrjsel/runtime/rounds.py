@@ -22,7 +22,7 @@ from pyrjsel.runtime.interrupt import InterruptGuard
 from pyrjsel.runtime.live_chains import LiveChains
 from pyrjsel.runtime.signals import Signals
 from pyrjsel.runtime.stopwatch import RunTime, Stopwatch
-from pyrjsel.runtime.workers import count_workers
+from pyrjsel.runtime.workers import count_workers, seconds_alone
 from pyrjsel.storage import Content
 
 # Takes a number of draws; returns the job of a run with that many draws.
@@ -97,6 +97,7 @@ class Rounds:
                     live=self.live,
                     seeds=seeds,
                     name=self.label,
+                    passed=at,
                 )
                 aside += outcome.aside
                 if not outcome.completed or outcome.lost or guard.count:
@@ -122,7 +123,7 @@ class Rounds:
                     recorded = [job.recorded(result) for result in outcome.results]
                     ends = Ends(outcome.ends, True).with_recorded(recorded, 0).chains
                 before, draws = draws, following
-            return self.finished(replace(outcome, aside=aside), draws), draws, notes
+            return self.finished(replace(outcome, aside=aside), draws, clock.seconds), draws, notes
 
     def begin(self, clock: Clock) -> int:
         """Return the draws of the first round: the one that a killed run had reached."""
@@ -143,8 +144,8 @@ class Rounds:
         job: Any = self.jobs(1)
         return self.earlier.length(job.burn_in, job.thin)
 
-    def finished(self, outcome: ChainsOutcome, draws: int) -> ChainsOutcome:
-        """Return the final results of the chains, in place of preliminary ones."""
+    def finished(self, outcome: ChainsOutcome, draws: int, passed: float) -> ChainsOutcome:
+        """Return the final results of the chains, `passed` seconds after the run began."""
         job, thread = self.jobs(draws), time.thread_time()
         numbers = [chain for chain in range(self.chains) if chain not in outcome.lost]
 
@@ -163,7 +164,7 @@ class Rounds:
             return found, replace(end, state=state, seconds=spent.clock, cpu=spent.cpu), spent
 
         parts = zip(numbers, outcome.results, outcome.ends, outcome.iterations, outcome.spent, strict=True)
-        workers = count_workers(self.n_jobs, len(numbers))
+        workers = 1 if seconds_alone(self.n_jobs, passed) else count_workers(self.n_jobs, len(numbers))
         with one_blas_thread, ThreadPoolExecutor(workers) as pool:
             found = list(pool.map(lambda part: finish(*part), parts))
         results, ends, spent = zip(*found, strict=True)

@@ -4,7 +4,14 @@ import pickle
 import sys
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from concurrent.futures import FIRST_COMPLETED, BrokenExecutor, CancelledError, ThreadPoolExecutor, wait
+from concurrent.futures import (
+    FIRST_COMPLETED,
+    BrokenExecutor,
+    CancelledError,
+    Future,
+    ThreadPoolExecutor,
+    wait,
+)
 from typing import Any
 
 import numpy as np
@@ -20,6 +27,9 @@ ATTEMPTS = 3
 Call = tuple[Callable[..., Any], tuple[Any, ...]]
 # Seconds after which the main thread looks for a Ctrl-C, which systems may hand to another thread.
 LOOK = 0.1
+# Seconds of a run in which tasks run one at a time, unless a number of workers is given: Python's lock can
+# make two threads slower than one, and a short run has little to gain.
+ALONE = 0.5
 # Seconds to wait for a replacement of a dead worker, which a cluster may or may not start.
 PATIENCE = 20.0
 
@@ -33,13 +43,24 @@ def count_workers(n_jobs: object, tasks: int) -> int:
         If `n_jobs` is neither None nor an int other than 0.
     """
     if n_jobs is None:
-        backend = _active_backend(prefer=None)
-        wanted = -1 if backend is None or backend[1] is None else int(backend[1])
+        configured = _configured()
+        wanted = -1 if configured is None else configured
     elif isinstance(n_jobs, bool) or not isinstance(n_jobs, (int, np.integer)) or n_jobs == 0:
         raise bad_value("n_jobs", "None or an int other than 0", n_jobs)
     else:
         wanted = int(n_jobs)
     return 1 if 1 in (tasks, wanted) else max(1, min(tasks, _effective(wanted)))
+
+
+def seconds_alone(n_jobs: int | None, passed: float) -> float:
+    """Return for how long threads run one task at a time in a run that began `passed` seconds ago."""
+    return max(0.0, ALONE - passed) if n_jobs is None and _configured() is None else 0.0
+
+
+def _configured() -> int | None:
+    """Return the number of workers that joblib is configured to use, if it is."""
+    backend = _active_backend(prefer=None)
+    return None if backend is None or backend[1] is None else int(backend[1])
 
 
 def _effective(workers: int) -> int:
@@ -70,6 +91,7 @@ def run_tasks(
     *,
     again: Callable[[], None],
     interrupted: Callable[[], bool],
+    alone: float = 0.0,
 ) -> Mapping[int, Any]:
     """Return the results of tasks, by number, without tasks whose worker has died at every attempt.
 
@@ -89,6 +111,8 @@ def run_tasks(
         Called before tasks are restarted: ends tasks of the last attempt that may still be running.
     interrupted : callable
         Whether there was a Ctrl-C: tasks that it killed are not restarted.
+    alone : float, default 0.0
+        Seconds in which threads run one task at a time.
     """
     done: dict[int, Any] = {}
     for attempt in range(ATTEMPTS):
@@ -103,7 +127,7 @@ def run_tasks(
                 _await_workers(workers, interrupted)
             try:
                 sent = _send(shared, len(group))
-                for task, result in _results(workers, (make(sent, task) for task in group)):
+                for task, result in _results(workers, (make(sent, task) for task in group), alone):
                     if result is not None:
                         done[task] = result  # noqa: PERF403 - kept if a worker dies of the next
             except (BrokenExecutor, CancelledError):  # of loky and of Dask
@@ -144,7 +168,7 @@ def _await_workers(workers: int, interrupted: Callable[[], bool]) -> None:
         time.sleep(0.1)
 
 
-def _results(workers: int, calls: Iterable[Call]) -> Iterator[Any]:
+def _results(workers: int, calls: Iterable[Call], alone: float) -> Iterator[Any]:
     """Yield the results of calls as they come, if the backend can.
 
     Threads are those of the standard library, since joblib looks for results every 10 ms only.
@@ -160,10 +184,13 @@ def _results(workers: int, calls: Iterable[Call]) -> Iterator[Any]:
     if workers == 1 and isinstance(backend, (ThreadingBackend, SequentialBackend)):
         yield from (run(*args) for run, args in calls)
     elif type(backend) is ThreadingBackend:
-        pool = ThreadPoolExecutor(workers)
+        pool, waiting, end = ThreadPoolExecutor(workers), list(calls), time.monotonic() + alone
+        left: set[Future[Any]] = set()
         try:
-            left = {pool.submit(run, *args) for run, args in calls}
-            while left:
+            while waiting or left:
+                free = (workers if time.monotonic() >= end else 1) - len(left)
+                left |= {pool.submit(run, *args) for run, args in waiting[:free]}
+                del waiting[:free]
                 done, left = wait(left, LOOK, FIRST_COMPLETED)
                 yield from (future.result() for future in done)
         finally:

@@ -9,6 +9,7 @@ import sys
 import tempfile
 import threading
 import time
+from contextlib import nullcontext
 from pathlib import Path
 
 import joblib
@@ -109,6 +110,49 @@ def test_one_blas_thread_during_the_run_and_as_before_after_it():
     outcome = run_chains(Walk(2), 2, np.random.default_rng(0), progress=False)
     assert all(set(result["blas"]) <= {1} for result in outcome.results)
     assert threadpool_info() == before
+
+
+class Together:
+    """Chains that count how many of them run at a time, and may wait for each other."""
+
+    total = 1
+
+    def __init__(self, barrier=None):
+        self.barrier, self.lock, self.running, self.most = barrier, threading.Lock(), 0, 0
+
+    def start(self, seed, chain):
+        return self
+
+    def advance(self, n):
+        with self.lock:
+            self.running += 1
+            self.most = max(self.most, self.running)
+        time.sleep(0.01) if self.barrier is None else self.barrier.wait()
+        with self.lock:
+            self.running -= 1
+
+    def finish(self, completed):
+        return completed
+
+
+@pytest.mark.parametrize(
+    ("n_jobs", "configured", "passed", "alone"),
+    [(None, None, 0.0, True), (None, None, 9.0, False), (2, None, 0.0, False), (None, 2, 0.0, False)],
+)
+def test_chains_run_one_at_a_time_at_first_unless_told_otherwise(
+    monkeypatch, n_jobs, configured, passed, alone
+):
+    monkeypatch.setattr(joblib, "effective_n_jobs", lambda workers: 2)
+    job = Together(None if alone else threading.Barrier(2, timeout=20.0))
+    with joblib.parallel_config("threading", n_jobs=configured) if configured else nullcontext():
+        run_chains(job, 4, np.random.default_rng(1), n_jobs=n_jobs, progress=False, passed=passed)
+    assert job.most == (1 if alone else 2)
+
+
+def test_chains_run_together_once_a_run_lasts(monkeypatch):
+    monkeypatch.setattr(joblib, "effective_n_jobs", lambda workers: 2)
+    job = Together(threading.Barrier(2, timeout=20.0))  # the first waits for the second, which begins later
+    assert run_chains(job, 2, np.random.default_rng(1), progress=False).completed
 
 
 @pytest.mark.parametrize("n_jobs", [1, 2])
