@@ -474,9 +474,10 @@ class Selection(OverSpace):
             Source of randomness. The same seed gives the same draws whatever `n_jobs` is.
         n_jobs : int, optional
             Number of workers; None follows ``joblib.parallel_config``, or uses one thread per chain, at most
-            one per processor, after half a second in a single one. With ``joblib.parallel_config(backend="loky")`` or ``"dask"``, workers are
-            processes on this machine or a cluster: the draws are the same, data are sent once, and the chains
-            of a worker that dies are restarted.
+            one per processor, after half a second in a single one. With
+            ``joblib.parallel_config(backend="loky")`` or ``"dask"``, workers are processes on this machine or
+            a cluster: the draws are the same, data are sent once, and the chains of a worker that dies are
+            restarted.
         progress : bool, optional
             Whether to show progress; None shows it on terminals and in notebooks after a second.
         checkpoint : str or path-like, optional

@@ -10,11 +10,11 @@ from pyrjsel._errors import DataError, NotAvailableError
 from pyrjsel._typing import ByteArray, FloatArray
 from pyrjsel.model_space import ModelSpace, count_dfs
 from pyrjsel.selection.evidence.laplace import MarginalLikelihood, check_modes
-from pyrjsel.selection.evidence.spike_slab import single_models
 from pyrjsel.selection.regression.gaussian import GaussianRegression
 from pyrjsel.selection.regression.glm import Regression
-from pyrjsel.selection.samplers.enumeration.values import check_values
+from pyrjsel.selection.samplers.enumeration.values import check_values, list_values
 from pyrjsel.selection.samplers.listing import UNIT, feasible_models
+from pyrjsel.selection.samplers.recording.gaussian_average import Tree
 from pyrjsel.selection.samplers.shared import MOST_MODELS
 
 # Largest number of models that are not linear: each needs some dozens of mode searches.
@@ -59,7 +59,7 @@ def common_g(make: Callable[[float], Regression | GaussianRegression], space: Mo
     gamma, log_prior = feasible_models(space)
 
     def log_masses(log_g: float, of: ByteArray, prior: FloatArray) -> FloatArray:
-        return _log_marginals(make(float(np.exp(log_g))), of) + prior
+        return _log_marginals(make(float(np.exp(log_g))), space, of) + prior
 
     scale = float(np.log(space.context.n_observations))
     grid, masses = np.arange(LOW, scale + HIGH, STEP), []
@@ -97,10 +97,12 @@ def common_g(make: Callable[[float], Regression | GaussianRegression], space: Mo
     return float(np.exp(best))
 
 
-def _log_marginals(regression: Regression | GaussianRegression, gamma: ByteArray) -> FloatArray:
+def _log_marginals(
+    regression: Regression | GaussianRegression, space: ModelSpace, gamma: ByteArray
+) -> FloatArray:
     """Return exact log marginal likelihoods of models (m, J), or Laplace values; -inf without a prior."""
     if isinstance(regression, GaussianRegression):
-        values = single_models(regression).log_marginals(gamma)
+        values = list_values(Tree.of(regression, space, gamma), gamma)
         check_values(values, regression)
         return values
     marginal = MarginalLikelihood(regression, bytes(16), 2, regression.largest_model(gamma))

@@ -9,12 +9,10 @@ from pyrjsel._errors import DataError
 from pyrjsel._typing import ByteArray, FloatArray
 from pyrjsel.model_space import ModelSpace, PackedModels, count_dfs
 from pyrjsel.runtime import FitSettings
-from pyrjsel.selection.evidence import fixed_scale as unscaled
-from pyrjsel.selection.evidence.spike_slab import single_models
 from pyrjsel.selection.posterior import Posterior
 from pyrjsel.selection.samplers.base import Sampler
 from pyrjsel.selection.samplers.enumeration.pieces import in_pieces
-from pyrjsel.selection.samplers.enumeration.values import check_values, tree_values
+from pyrjsel.selection.samplers.enumeration.values import check_values, list_values
 from pyrjsel.selection.samplers.listing import (
     ListJob,
     Part,
@@ -41,15 +39,8 @@ class Values(Part):
 
     def take(self, models: slice) -> None:
         """Compute the values of some of the models."""
-        gamma, regression = self.gamma[models], self.tree.regression
-        if not len(gamma):
-            return
-        if regression.prior.given_variance:
-            self.keep(value=unscaled.log_marginals(regression, gamma))
-        elif self.subsets is None:
-            self.keep(value=single_models(regression).log_marginals(gamma))
-        else:
-            self.keep(value=tree_values(self.tree, self.subsets, self.tree.words[models]))
+        if len(self.gamma[models]):
+            self.keep(value=list_values(self.tree, self.gamma, models, self.subsets))
 
     def finish(self, completed: bool) -> FloatArray:
         """Return the values."""

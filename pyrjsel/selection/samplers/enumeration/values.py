@@ -3,12 +3,29 @@
 import numpy as np
 
 from pyrjsel._errors import DataError
-from pyrjsel._typing import FloatArray, WordArray
+from pyrjsel._typing import ByteArray, FloatArray, WordArray
+from pyrjsel.selection.evidence import fixed_scale as unscaled
 from pyrjsel.selection.evidence._conjugate import LOST
 from pyrjsel.selection.evidence.gaussian import evidence_of
+from pyrjsel.selection.evidence.spike_slab import single_models
 from pyrjsel.selection.regression.gaussian import GaussianRegression
 from pyrjsel.selection.samplers._subsets import Subsets
-from pyrjsel.selection.samplers.recording.gaussian_average import Tree
+from pyrjsel.selection.samplers.recording.gaussian_average import Tree, closed
+
+
+def list_values(
+    tree: Tree, gamma: ByteArray, models: slice = slice(None), subsets: Subsets | None = None
+) -> FloatArray:
+    """Return those of some models of the list `gamma` (m, J) of a tree; -inf without a prior.
+
+    Compiled passes along the tree are those of `subsets`, if given, and made anew otherwise.
+    """
+    regression = tree.regression
+    if regression.prior.given_variance:
+        return unscaled.log_marginals(regression, gamma[models])
+    if not closed(regression):
+        return single_models(regression).log_marginals(gamma[models])
+    return tree_values(tree, subsets or tree.subsets(), tree.words[models])
 
 
 def tree_values(tree: Tree, subsets: Subsets, words: WordArray) -> FloatArray:
