@@ -19,7 +19,8 @@ from pyrjsel.selection.evidence.importance import (
     normal_moments,
     radii,
 )
-from pyrjsel.selection.evidence.laplace import PROPOSAL_DF, Integral
+from pyrjsel.selection.evidence.integral import Integral
+from pyrjsel.selection.evidence.laplace import PROPOSAL_DF
 from pyrjsel.selection.priors._score import GaussianScore
 from pyrjsel.selection.regression._gram import FullGram
 from pyrjsel.selection.regression.chunk_passes import Modes, find_modes, square

@@ -5,6 +5,7 @@ chains, expanded at one point for all models.
 """
 
 from dataclasses import dataclass, replace
+from functools import partial
 from hashlib import blake2b
 from typing import cast
 
@@ -26,6 +27,7 @@ from pyrjsel.selection.evidence.importance import (
     radii,
     strata,
 )
+from pyrjsel.selection.evidence.integral import Integral, SharedIntegrals
 from pyrjsel.selection.evidence.joint import JointFinder
 from pyrjsel.selection.evidence.joint_mixture import MixtureFinder
 from pyrjsel.selection.priors.base import CompiledPrior
@@ -110,49 +112,6 @@ AIM, MOST_MORE = 2.0, 2**15
 RESAMPLED, ROWS_PER_DRAW, SPARE = 8.0, 80_000, 1.1
 # Effective draws of the one relevant model, and least effective draws of each; see `needed`.
 ENOUGH, FEW = 200.0, 20.0
-
-
-@dataclass(frozen=True)
-class Integral:
-    """The marginal likelihood of one model by importance sampling.
-
-    Attributes
-    ----------
-    log_marginal : float
-        Log marginal likelihood, without constants of the family; -inf if the prior does not exist.
-    variance : float
-        Relative variance of the marginal likelihood; NaN if not estimated.
-    columns : ndarray (d,)
-        Columns of the model, the intercept (0) first.
-    moments : ndarray (3, d)
-        Posterior mean and mean square of each internal coefficient (the intercept: that of the
-        design's own columns), and the probability that it is positive.
-    samples, weights : ndarray (m, d + nuisance) and (m,), or None
-        Draws of internal coefficients, followed by coordinates of nuisance parameters, and their importance
-        weights.
-    largest : float
-        Largest importance weight as a proportion of their sum; NaN without weights.
-    stages : int
-        Number of proposals; the estimate is that of the last.
-    effective : float
-        Effective number of weighted draws; NaN without draws.
-    draws : int
-        Number of draws.
-    nuisance : ndarray (nuisance,), optional
-        Posterior means of the coordinates of nuisance parameters.
-    """
-
-    log_marginal: float
-    variance: float
-    columns: np.ndarray
-    moments: FloatArray
-    samples: FloatArray | None
-    weights: FloatArray | None
-    largest: float = np.nan
-    stages: int = 1
-    effective: float = np.nan
-    draws: int = 0
-    nuisance: FloatArray | None = None
 
 
 @dataclass(frozen=True)
@@ -341,6 +300,8 @@ class MarginalLikelihood:
         Largest number of columns of a model, including the intercept.
     variance : float, optional
         Target relative variance of integrals; None is that of enumeration.
+    shared : SharedIntegrals, optional
+        Integrals that are computed once for several of these objects.
     """
 
     def __init__(
@@ -350,12 +311,14 @@ class MarginalLikelihood:
         pairs: int,
         max_columns: int,
         variance: float | None = None,
+        shared: SharedIntegrals | None = None,
     ) -> None:
         self.regression = regression
         self.entropy = entropy
         self.pairs = pairs
         self.max_columns = max_columns
         self.variance = VARIANCE if variance is None else variance
+        self.shared = shared
 
     @property
     def at_maxima(self) -> bool:
@@ -437,8 +400,14 @@ class MarginalLikelihood:
             return self.approximate(gamma)
         variance = self.variance if variance is None else variance
         gamma = np.ascontiguousarray(gamma, dtype=np.uint8)
-        rng = self.stream(gamma)
-        count, stages = pairs or self.pairs, 1
+        count = pairs or self.pairs
+        if self.shared is None:
+            return self._integrate(gamma, count, variance, draws)
+        key = self.entropy, pack(gamma).tobytes(), count, variance
+        return self.shared.get(key, partial(self._integrate, gamma, count, variance, True), draws)
+
+    def _integrate(self, gamma: ByteArray, count: int, variance: float, draws: bool) -> Integral:
+        rng, stages = self.stream(gamma), 1
         self.finder.mode(gamma)
         self.check_mode()
         if JUDGED <= count < CAREFUL and self._has_long_tail():

@@ -1,5 +1,6 @@
 """Laplace values and importance-sampled integrals of single models against optimisers and quadrature."""
 
+import pickle
 from itertools import product
 
 import numpy as np
@@ -9,8 +10,10 @@ from scipy import optimize, stats
 from scipy.interpolate import CubicSpline
 
 from pyrjsel._errors import DataError
+from pyrjsel.selection.evidence import integral
 from pyrjsel.selection.evidence._laplace import ModeFinder
 from pyrjsel.selection.evidence.importance import log_student
+from pyrjsel.selection.evidence.integral import SharedIntegrals
 from pyrjsel.selection.evidence.laplace import MarginalLikelihood, resample
 from pyrjsel.selection.priors.coefficients import GPrior, Normal
 
@@ -462,3 +465,41 @@ def test_arguments_that_do_not_fit_are_refused(kit):
     small = ModeFinder(case.regression.compiled, 2)
     with pytest.raises(ValueError, match="more columns"):
         small.integrate_at(gamma, np.ones(4), np.eye(4), 0.0, np.ones(2), np.ones((2, 4)), 8.0)
+
+
+def test_shared_integrals_are_the_same_whoever_computes_them(kit, monkeypatch):
+    case = kit.case(["a", "b"], seed=3, coef_prior=GPrior("n"), n=60, signal=0.6)
+    models = [np.array(model, dtype=np.uint8) for model in ((1, 0), (0, 1), (1, 1))]
+
+    def found(shared):
+        # Of two chains, the second draws few coefficients of one model and many of another.
+        args = case.regression, b"0123456789abcdef", 32, 3, 1e-3, shared
+        first, second = MarginalLikelihood(*args), MarginalLikelihood(*args)
+        values = [first.integrate(model) for model in models]
+        drawn = [second.sample(models[k], m, np.random.default_rng(1))[0] for k, m in ((0, 3), (1, 90))]
+        return [(one.log_marginal, one.samples) for one in values], drawn
+
+    calls = []
+    compute = MarginalLikelihood._integrate
+    monkeypatch.setattr(
+        MarginalLikelihood, "_integrate", lambda self, *args: calls.append(args) or compute(self, *args)
+    )
+    alone = found(None)
+    assert len(calls) == 5
+    # The second model needs more draws for its coefficients; without room for draws, so does the first.
+    for numbers, computed in ((10**9, 4), (0, 5)):
+        monkeypatch.setattr(integral, "NUMBERS", numbers)
+        calls.clear()
+        shared = SharedIntegrals()
+        together = found(shared)
+        assert len(calls) == computed
+        assert together[0] == alone[0]
+        for one, other in zip(alone[1], together[1], strict=True):
+            np.testing.assert_array_equal(one, other)
+        again = found(shared)
+        assert again[0] == alone[0]
+        assert len(calls) == computed + (0 if numbers else 2)
+    # Another seed or target is another integral, and other processes have none.
+    other = MarginalLikelihood(case.regression, b"0123456789abcdeg", 32, 3, 1e-3, shared)
+    assert other.integrate(models[0]).log_marginal != alone[0][0][0]
+    assert not pickle.loads(pickle.dumps(shared))._found

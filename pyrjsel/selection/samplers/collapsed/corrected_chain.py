@@ -21,7 +21,8 @@ from pyrjsel._typing import ByteArray, FloatArray, IntArray
 from pyrjsel.model_space import ModelSpace, pack
 from pyrjsel.model_space.bits import n_words
 from pyrjsel.selection.evidence.importance_quality import MATTERS
-from pyrjsel.selection.evidence.laplace import Integral, MarginalLikelihood
+from pyrjsel.selection.evidence.integral import Integral, SharedIntegrals
+from pyrjsel.selection.evidence.laplace import MarginalLikelihood
 from pyrjsel.selection.evidence.surrogate import Surrogate, learn_corrections
 from pyrjsel.selection.samplers._walk import SingularModelError
 from pyrjsel.selection.samplers.base import Job
@@ -125,11 +126,14 @@ class CorrectedMoves(CollapsedMoves):
         Pairs of importance draws per model.
     exact : bool
         Whether Laplace values are corrected by importance sampling.
+    shared : SharedIntegrals
+        Those of all chains of the run in a process.
     """
 
     entropy: bytes = field(default=bytes(16), kw_only=True)
     pairs: int = field(kw_only=True)
     exact: bool = field(kw_only=True)
+    shared: SharedIntegrals = field(default_factory=SharedIntegrals, kw_only=True, compare=False, repr=False)
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -179,7 +183,7 @@ def marginal_of(job: Job) -> MarginalLikelihood:
     """Return an integrator of single models; each chain needs its own."""
     regression, setup = job.regression, job.setup
     widest = regression.widest(job.space.max_size)
-    return MarginalLikelihood(regression, setup.entropy, setup.pairs, widest, VARIANCE)
+    return MarginalLikelihood(regression, setup.entropy, setup.pairs, widest, VARIANCE, setup.shared)
 
 
 class CorrectedChain(CollapsedChain):
