@@ -5,14 +5,13 @@ from contextlib import ContextDecorator
 from functools import cache
 from typing import Any
 
+import scipy.linalg  # noqa: F401 - loads the BLAS of scipy, which is not numpy's
 from threadpoolctl import ThreadpoolController
 
 
 @cache
 def _libraries() -> ThreadpoolController:
     """Return the BLAS libraries of numpy and scipy; they are looked for once, which takes milliseconds."""
-    import scipy.linalg  # noqa: F401 - loads the BLAS of scipy, which has its own
-
     return ThreadpoolController().select(user_api="blas")
 
 
