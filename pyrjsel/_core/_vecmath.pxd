@@ -31,6 +31,7 @@ cdef double normal_scales(Py_ssize_t n, const double* rest, const double* count,
                           const double* square, double copies) noexcept nogil
 cdef void logs(Py_ssize_t n, const double* x, double* out) noexcept nogil
 cdef void log_sum_exp(Py_ssize_t n, int rows, int without, const double* x, double* out) noexcept nogil
+cdef void log_sum_shares(Py_ssize_t n, int rows, const double* x, double* out, double* share) noexcept nogil
 cdef void axpy(Py_ssize_t n, double a, const double* x, double* y) noexcept nogil
 cdef double dot(Py_ssize_t n, const double* x, const double* r) noexcept nogil
 cdef double dot3(Py_ssize_t n, const double* x, const double* z, const double* weight) noexcept nogil

@@ -38,7 +38,7 @@ cdef extern from "vecmath.h" nogil:
     double vm_normal_scales(Py_ssize_t n, const double* rest, const double* count, double unit,
                             const double* square, double copies)
     void vm_logs(Py_ssize_t n, const double* x, double* out)
-    void vm_log_sum_exp(Py_ssize_t n, int rows, int without, const double* x, double* out)
+    void vm_log_sum_exp(Py_ssize_t n, int rows, int without, const double* x, double* out, double* share)
     void vm_axpy(Py_ssize_t n, double a, const double* x, double* y)
     double vm_dot(Py_ssize_t n, const double* x, const double* r)
     double vm_dot3(Py_ssize_t n, const double* x, const double* z, const double* weight)
@@ -143,7 +143,12 @@ cdef void logs(Py_ssize_t n, const double* x, double* out) noexcept nogil:
 
 
 cdef void log_sum_exp(Py_ssize_t n, int rows, int without, const double* x, double* out) noexcept nogil:
-    vm_log_sum_exp(n, rows, without, x, out)
+    vm_log_sum_exp(n, rows, without, x, out, NULL)
+
+
+cdef void log_sum_shares(Py_ssize_t n, int rows, const double* x, double* out, double* share) noexcept nogil:
+    """log_sum_exp of all rows, and their shares in the sums, (rows, n)."""
+    vm_log_sum_exp(n, rows, -1, x, out, share)
 
 
 cdef void axpy(Py_ssize_t n, double a, const double* x, double* y) noexcept nogil:
@@ -346,8 +351,22 @@ def log_sums(const double[:, ::1] x, int without=-1):
     cdef double[::1] view = out
     if n:
         with nogil:
-            vm_log_sum_exp(n, x.shape[0], without, &x[0, 0], &view[0])
+            vm_log_sum_exp(n, x.shape[0], without, &x[0, 0], &view[0], NULL)
     return out
+
+
+def log_sums_and_shares(const double[:, ::1] x):
+    """Return :func:`log_sums` of all rows, and ``exp(x)`` over its sum in each column, of the shape of x."""
+    cdef Py_ssize_t n = x.shape[1]
+    if not x.shape[0]:
+        raise ValueError("x must have a row")
+    out, shares = np.empty(n), np.empty((x.shape[0], n))
+    cdef double[::1] view = out
+    cdef double[:, ::1] parts = shares
+    if n:
+        with nogil:
+            vm_log_sum_exp(n, x.shape[0], -1, &x[0, 0], &view[0], &parts[0, 0])
+    return out, shares
 
 
 def weighted_dot(const double[::1] x, const double[::1] z, const double[::1] weight=None):

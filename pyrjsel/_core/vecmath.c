@@ -489,9 +489,9 @@ CLONES void vm_logs(ptrdiff_t n, const double *x, double *out)
 }
 
 CLONES void vm_log_sum_exp(ptrdiff_t n, int rows, int without, const double *restrict x,
-                           double *restrict out)
+                           double *restrict out, double *restrict share)
 {
-    double most[LANES], sum[LANES];
+    double most[LANES], sum[LANES], term[LANES];
     for (ptrdiff_t i = 0; i < n; i += LANES) {
         const int m = n - i < LANES ? (int)(n - i) : LANES;
         for (int j = 0; j < LANES; j++) {
@@ -505,11 +505,24 @@ CLONES void vm_log_sum_exp(ptrdiff_t n, int rows, int without, const double *res
                     most[j] = value > most[j] ? value : most[j];
                 }
         for (int k = 0; k < rows; k++)
-            if (k != without)
-                for (int j = 0; j < m; j++)
-                    sum[j] += exp_nonpositive(x[k * n + i + j] - most[j]);
+            if (k != without) {
+                for (int j = 0; j < m; j++) {
+                    term[j] = exp_nonpositive(x[k * n + i + j] - most[j]);
+                    sum[j] += term[j];
+                }
+                if (share)
+                    memcpy(share + k * n + i, term, m * sizeof(double));
+            }
         for (int j = 0; j < m; j++)
             out[i + j] = most[j] + log_positive(sum[j]);
+        if (!share)
+            continue;
+        for (int j = 0; j < m; j++)
+            sum[j] = 1.0 / sum[j];
+        for (int k = 0; k < rows; k++)
+            if (k != without)
+                for (int j = 0; j < m; j++)
+                    share[k * n + i + j] *= sum[j];
     }
 }
 

@@ -69,8 +69,9 @@ double vm_normal_scales(ptrdiff_t n, const double *rest, const double *count, do
 /* out[i] = log(x[i]) of positive normal numbers, to 2 ulp or 2e-16, whichever is more; out may be x. */
 void vm_logs(ptrdiff_t n, const double *x, double *out);
 
-/* out[i] = log of the sum of exp(x[k, i]) over the rows k of x (rows, n) but `without` (-1: over all). */
-void vm_log_sum_exp(ptrdiff_t n, int rows, int without, const double *x, double *out);
+/* out[i] = log of the sum of exp(x[k, i]) over the rows k of x (rows, n) but `without` (-1: over all); the
+   shares of the rows in the sums go to share (rows, n), unless it is NULL. */
+void vm_log_sum_exp(ptrdiff_t n, int rows, int without, const double *x, double *out, double *share);
 
 /* As vm_logit_shift and vm_logit_working, for counts: the sum is wy * out - w * exp(out), -inf where an
    exponential is infinite and its w is not 0; the weight is w mu. */

@@ -35,7 +35,8 @@ cdef class Gibbs(Chain):
     cdef double* part               # (2, D, N) t times the log density of single inputs
     cdef double* new_log_kernel     # (D, N)
     cdef double* new_log_row
-    cdef double* chance             # (D, N)
+    cdef double* chance             # (D, N) probabilities of the kernels of the rows
+    cdef double* new_chance
 
     cdef void refresh(self) noexcept nogil
     cdef void add_up(self, int i) noexcept nogil
@@ -45,6 +46,6 @@ cdef class Gibbs(Chain):
     cdef void inputs(self, bitgen_t* rng) noexcept nogil
     cdef void one_input(self, int i, const double* precision, const double* mean, double* out) noexcept nogil
     cdef void densities(self) noexcept nogil
-    cdef void allocate(self, const double* log_kernel, const double* log_row, bitgen_t* rng) noexcept nogil
+    cdef void allocate(self, const double* chance, bitgen_t* rng) noexcept nogil
     cdef void rows(self, bitgen_t* rng) noexcept nogil
     cdef double log_rows(self) noexcept nogil

@@ -14,7 +14,7 @@ from libc.string cimport memset
 
 import numpy as np
 
-from pyrjsel._core._vecmath cimport exp_minus, log_sum_exp
+from pyrjsel._core._vecmath cimport log_sum_shares
 from pyrjsel._core.random cimport (
     bitgen_t, random_standard_gamma, random_standard_normal, random_standard_uniform,
 )
@@ -93,7 +93,7 @@ cdef class Gibbs:
             log_joint[k] = (self.g * log(self.h) - lgamma(self.g) - k * lgamma(self.alpha)
                             + lgamma(self.g + k * self.alpha) - self.log_mass)
         cdef double[::1] scratch = np.zeros((3 + 2 * LANES) * D + max(D, K))
-        cdef double[:, :, ::1] by_kernel = np.zeros((5, D, n))
+        cdef double[:, :, ::1] by_kernel = np.zeros((6, D, n))
         cdef double[:, ::1] by_row = np.zeros((2, n))
         self.arrays = (missing, label, missing_row, missing_start, missing_input, partial, sums, log_joint,
                        scratch, by_kernel, by_row)
@@ -112,7 +112,8 @@ cdef class Gibbs:
         self.lanes = self.new_mean + D
         self.share = self.lanes + 2 * LANES * D
         self.log_kernel, self.new_log_kernel = &by_kernel[0, 0, 0], &by_kernel[1, 0, 0]
-        self.part, self.chance = &by_kernel[2, 0, 0], &by_kernel[4, 0, 0]
+        self.part = &by_kernel[2, 0, 0]
+        self.chance, self.new_chance = &by_kernel[4, 0, 0], &by_kernel[5, 0, 0]
         self.log_row, self.new_log_row = &by_row[0, 0], &by_row[1, 0]
         null.set_inputs(self.z, NULL)
         self.refresh()
@@ -247,7 +248,7 @@ cdef class Gibbs:
             out += self.n
 
     cdef void densities(self) noexcept nogil:
-        """Log weight times density of the rows by kernel, and summed over kernels."""
+        """Log weight times density of the rows by kernel, their sums over kernels, and shares in these."""
         cdef int n, d, k, a, i
         cdef Py_ssize_t at
         cdef double value, own
@@ -267,35 +268,28 @@ cdef class Gibbs:
             self.one_input(i, self.precision + i * self.n_kernels, self.mean + i * self.n_kernels, self.part)
             for at in range(<Py_ssize_t> self.n_kernels * self.n):
                 self.log_kernel[at] += self.part[at]
-        log_sum_exp(self.n, self.n_kernels, -1, self.log_kernel, self.log_row)
+        log_sum_shares(self.n, self.n_kernels, self.log_kernel, self.log_row, self.chance)
 
-    cdef void allocate(self, const double* log_kernel, const double* log_row, bitgen_t* rng) noexcept nogil:
-        """Draw the kernels of the rows."""
+    cdef void allocate(self, const double* chance, bitgen_t* rng) noexcept nogil:
+        """Draw the kernels of the rows, given the probabilities (D, N) of each."""
         cdef int n, d, _
+        cdef Py_ssize_t at
         cdef double x
-        cdef double* chance = self.chance
-        for _ in range(self.n_kernels):
-            for n in range(self.n):
-                chance[n] = log_kernel[n] - log_row[n]
-            chance += self.n
-            log_kernel += self.n
-        exp_minus(<Py_ssize_t> self.n_kernels * self.n, self.chance, self.chance)
         for n in range(self.n):
             x = random_standard_uniform(rng)
-            chance = self.chance + n
-            d = 0
+            at, d = n, 0
             # Without a jump, which could not be foreseen; x falls.
             for _ in range(self.n_kernels - 1):
-                x -= chance[0]
+                x -= chance[at]
                 d += x >= 0.0
-                chance += self.n
+                at += self.n
             self.kernel[n] = d
 
     cdef void rows(self, bitgen_t* rng) noexcept nogil:
         """Kernels and missing classes of the rows, at the densities as they are."""
         cdef int n, d, k
         cdef double x
-        self.allocate(self.log_kernel, self.log_row, rng)
+        self.allocate(self.chance, rng)
         for n in range(self.n):
             if self.label[n] >= 0:
                 continue

@@ -20,7 +20,7 @@ With prior proposals everything comes from the prior. A move costs O(N D + s^2) 
 from libc.math cimport INFINITY, fmax, fmin, lgamma, log, sqrt
 from libc.string cimport memcpy
 
-from pyrjsel._core._vecmath cimport log_sum_exp
+from pyrjsel._core._vecmath cimport log_sum_exp, log_sum_shares
 from pyrjsel._core.random cimport (
     bitgen_t, random_standard_gamma, random_standard_normal, random_standard_uniform,
 )
@@ -67,7 +67,7 @@ cdef class Jumps(Gibbs):
         `part` is the log density of the input by kernel and row. With conditional proposals the sums of the
         input are looked at, after `fit`.
         """
-        cdef int n, d, occupied = 0
+        cdef int d, occupied = 0
         cdef double value = -self.log_mass, total = self.h, u, count, centre, x, shape
         if not self.conditional:
             return value
@@ -86,9 +86,7 @@ cdef class Jumps(Gibbs):
             value += lgamma(shape) - shape * log(self.rate[d]) + self.rate[d] * u
             value += (self.alpha - shape) * log(u)
         value += self.log_joint[occupied] - (self.g + occupied * self.alpha) * log(total)
-        for n in range(self.n):
-            value -= part[<Py_ssize_t> self.kernel[n] * self.n + n]
-        return value
+        return value - chosen_sum(self.n, self.kernel, part)
 
     cdef bint draw(self, int i, bitgen_t* rng) noexcept nogil:
         """Propose kernels of input i; False where a precision is too large."""
@@ -127,10 +125,11 @@ cdef class Jumps(Gibbs):
         generator the kernels of the rows, and the kernels that are proposed, are what they are.
         """
         cdef double value
-        cdef int n, size = self.m.n_free
+        cdef int size = self.m.n_free
         cdef Py_ssize_t at, total = <Py_ssize_t> self.n_kernels * self.n
         cdef double* leaving = self.part
         cdef double* entering = self.part + total
+        cdef const double* chance = self.chance
         value = self.flipped(out if out >= 0 else into, into if out >= 0 else -1)
         if value == -INFINITY:
             return value
@@ -141,9 +140,10 @@ cdef class Jumps(Gibbs):
             self.one_input(out, self.precision + at, self.mean + at, leaving)
             for at in range(total):
                 self.new_log_kernel[at] -= leaving[at]
-            log_sum_exp(self.n, self.n_kernels, -1, self.new_log_kernel, self.new_log_row)
+            log_sum_shares(self.n, self.n_kernels, self.new_log_kernel, self.new_log_row, self.new_chance)
+            chance = self.new_chance
         if rng != NULL and self.conditional:
-            self.allocate(self.new_log_kernel, self.new_log_row, rng)
+            self.allocate(chance, rng)
         if out >= 0:
             self.fit(out)
             value -= self.log_prior_share(out, self.precision + out * self.n_kernels, leaving)
@@ -156,8 +156,7 @@ cdef class Jumps(Gibbs):
             for at in range(total):
                 self.new_log_kernel[at] += entering[at]
             log_sum_exp(self.n, self.n_kernels, -1, self.new_log_kernel, self.new_log_row)
-        for n in range(self.n):
-            value += self.new_log_row[n] - self.log_row[n]
+        value += difference(self.n, self.new_log_row, self.log_row)
         if out < 0:
             return value - self.t * self.null.entering(into) - self.log_choice(size)
         if into < 0:
@@ -181,6 +180,7 @@ cdef class Jumps(Gibbs):
         self.accepted[move] += 1
         self.log_kernel, self.new_log_kernel = self.new_log_kernel, self.log_kernel
         self.log_row, self.new_log_row = self.new_log_row, self.log_row
+        log_sum_shares(self.n, self.n_kernels, self.log_kernel, self.log_row, self.chance)
         if out >= 0:
             self.null.take_out(out)
         if into >= 0:
@@ -208,6 +208,36 @@ cdef class Jumps(Gibbs):
         value = self.ratio(out, into, NULL)
         self.flip_back(out if out >= 0 else into, into if out >= 0 else -1)
         return value
+
+
+# Sums have four parts, since an addition to the same one would wait for the last.
+
+cdef double difference(int n, const double* x, const double* y) noexcept nogil:
+    """The sum of x - y."""
+    cdef double a = 0.0, b = 0.0, c = 0.0, d = 0.0
+    cdef int i, whole = n - n % 4
+    for i in range(0, whole, 4):
+        a += x[i] - y[i]
+        b += x[i + 1] - y[i + 1]
+        c += x[i + 2] - y[i + 2]
+        d += x[i + 3] - y[i + 3]
+    for i in range(whole, n):
+        a += x[i] - y[i]
+    return (a + b) + (c + d)
+
+
+cdef double chosen_sum(Py_ssize_t n, const int* row, const double* x) noexcept nogil:
+    """The sum of x (rows, n) over columns, of each the element in the given row."""
+    cdef double a = 0.0, b = 0.0, c = 0.0, d = 0.0
+    cdef Py_ssize_t i, whole = n - n % 4
+    for i in range(0, whole, 4):
+        a += x[row[i] * n + i]
+        b += x[row[i + 1] * n + i + 1]
+        c += x[row[i + 2] * n + i + 2]
+        d += x[row[i + 3] * n + i + 3]
+    for i in range(whole, n):
+        a += x[row[i] * n + i]
+    return (a + b) + (c + d)
 
 
 cdef inline double shape_of(double alpha, double n) noexcept nogil:

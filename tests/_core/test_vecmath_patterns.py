@@ -4,7 +4,13 @@ import numpy as np
 import pytest
 from exact_sums import EPS, mp, sums_bound, ulps
 
-from pyrjsel._core._vecmath import log_sums, scale_totals, softplus_of_parts, softplus_total
+from pyrjsel._core._vecmath import (
+    log_sums,
+    log_sums_and_shares,
+    scale_totals,
+    softplus_of_parts,
+    softplus_total,
+)
 
 FEW = 16  # partial sums
 SIZES = (0, 1, 2, 15, 16, 17, 100, 16 * 960 + 5)  # the last beyond the products that one double holds
@@ -78,6 +84,16 @@ def test_sums_of_exponentials(n):
         found = log_sums(x, without)
         errors = [abs(mp.mpf(v) - e) for v, e in zip(found.tolist(), exact, strict=True)]
         assert max(float(e) / s for e, s in zip(errors, size, strict=True)) <= 6 * EPS
+    found, shares = log_sums_and_shares(x)
+    np.testing.assert_array_equal(found, log_sums(x))
+    below = x.max(axis=0) - x
+    for j in range(n):
+        terms = [mp.exp(mp.mpf(v)) for v in x[:, j]]
+        for k in np.flatnonzero(below[:, j] < 700):
+            exact = terms[k] / mp.fsum(terms)
+            # Of the difference from the largest row, of exponentials (2 ulp), their sum and its inverse.
+            assert abs(shares[k, j] / exact - 1) <= (below[k, j] + 8) * EPS
+    assert shares[below >= 700].max(initial=0.0) < 1e-300
     one = log_sums(x[:2].copy(), 1)
     np.testing.assert_array_equal(one, x[0])
     assert ulps(log_sums(np.zeros((3, 1))), [mp.log(3)])[0] <= 2
@@ -94,3 +110,5 @@ def test_lengths_are_checked():
     for rows, without in ((1, 0), (2, 2), (2, -2)):
         with pytest.raises(ValueError, match="besides"):
             log_sums(np.zeros((rows, 2)), without)
+    with pytest.raises(ValueError, match="must have a row"):
+        log_sums_and_shares(np.zeros((0, 2)))
