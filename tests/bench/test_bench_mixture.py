@@ -3,9 +3,10 @@
 The cost of a sweep of one replica at N rows, p inputs of which s are selected, and D kernels: 2 N s additions
 for the sums by kernel; N D s multiplications for the densities of the rows; D s gamma and normal draws for
 the kernels; and for each move N D exponentials (twice as many where two inputs are exchanged), N uniform
-numbers, a draw of D gamma numbers, some 5 D logarithms, and s^2 / 2 multiplications for the null model (twice s^2 with rotations where two inputs are
-exchanged). Missing inputs that are imputed add N p times the inputs that have some for the scatter, p^3 for
-its inverse, and 6 p^2 for each row with one: the published runs, whose seconds are bounded, have none.
+numbers, a draw of D gamma numbers, some 5 D logarithms, and s^2 / 2 multiplications for the null model (twice
+s^2 with rotations where two inputs are exchanged). Missing inputs that are imputed add N p times the inputs
+that have some for the scatter, p^3 for its inverse, and 6 p^2 for each row with one: the published runs,
+whose seconds are bounded, have none.
 """
 
 import time
