@@ -100,6 +100,7 @@ def over_existing(
         unknown = np.full(space.n_terms, np.nan)
         return unknown, unknown
     models = np.concatenate(gammas)
+    del gammas, gamma
     few = share <= 0.5
     counted = np.flatnonzero(absent == few)
     batch = np.arange(CHAINS * BATCHES + 1)

@@ -281,8 +281,8 @@ class Moments:
         Rows are those of :meth:`of`; columns have standard deviations `unit` (D + 1,), the intercept 1. It
         enters minus `centre`, since mean squares far from 0 would lose the spread.
         """
-        powers = np.array([1, 2, 0, 0, 1, 2])[: len(sums)]
-        found = cls.of(*(sums / unit ** powers[:, None]))
+        powers = (1, 2, 0, 0, 1, 2)[: len(sums)]
+        found = cls.of(*(row / unit**power for row, power in zip(sums, powers, strict=True)))
         for mean in (found.mean, found.mean_included):
             mean[0] += centre
         return found

@@ -1,18 +1,19 @@
 """Standardised columns of a matrix that stays as it is given."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 
 from pyrjsel._once import kept_property
-from pyrjsel._typing import FloatArray
+from pyrjsel._typing import FloatArray, IntArray
 from pyrjsel.design import WideMatrix
 from pyrjsel.selection.regression._typed import RowStore, TypedColumns, TypedGram
 
 # Memory for rows of cross-products, and for columns in float64, as parts of that of the matrix; least number
 # of rows.
-ROWS, COLUMNS, FEWEST = 8, 32, 16
+ROWS, COLUMNS, FEWEST = 16, 32, 12
 
 
 @dataclass(frozen=True, eq=False)
@@ -54,8 +55,10 @@ class WideColumns:
     @kept_property
     def compiled(self) -> TypedColumns:
         """The compiled passes."""
-        matrix, mean = self.matrix, np.zeros(self.matrix.n_columns)
-        mean[matrix.kept] = self.mean
+        matrix, mean = self.matrix, self.mean
+        if mean.size < matrix.n_columns:
+            mean = np.zeros(matrix.n_columns)
+            mean[matrix.kept] = self.mean
         return TypedColumns(
             matrix.values,
             mean,
@@ -82,21 +85,25 @@ class WideColumns:
         """Return some columns, (..., d, n)."""
         chosen = np.arange(self.mean.size)[columns]
         which = chosen.ravel()
-        taken, most = self._taken, self.matrix.nbytes // COLUMNS
-        known = [taken.get(column) for column in which.tolist()]
-        lacking = [place for place, column in enumerate(known) if column is None]
-        out = self.compiled.take(which[lacking])
+        taken, most = self._taken, self.matrix.nbytes // COLUMNS // (8 * self.matrix.n)
+        if which.size > most:
+            return self._take(which).reshape(*chosen.shape, self.matrix.n)
+        known = {column: taken.get(column) for column in which.tolist()}
+        lacking = [column for column, values in known.items() if values is None]
+        found = dict(zip(lacking, self._take(lacking), strict=True))
+        if len(found) + len(taken) > most:
+            taken.clear()
+        taken.update(found)
+        known.update(found)
+        out = np.array([known[column] for column in which.tolist()])
+        return out.reshape(*chosen.shape, self.matrix.n)
+
+    def _take(self, which: Sequence[int] | IntArray) -> FloatArray:
+        """Return columns, (d, n), from the matrix."""
+        out = self.compiled.take(which)
         if self.weights is not None:
             out *= np.sqrt(self.weights)
-        if out.nbytes <= most:
-            found = out.copy()
-            if out.nbytes + 8 * self.matrix.n * len(taken) > most:
-                taken.clear()
-            taken.update(zip(which[lacking].tolist(), found, strict=True))
-        if len(lacking) < which.size:
-            rest = iter(out)
-            out = np.array([next(rest) if column is None else column for column in known])
-        return out.reshape(*chosen.shape, self.matrix.n)
+        return out
 
     def products(self, v: FloatArray) -> FloatArray:
         """Return the products (D,) of the standardised columns and a vector (n,), without weights."""
