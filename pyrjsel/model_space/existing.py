@@ -11,6 +11,7 @@ from typing import Protocol
 import numpy as np
 
 from pyrjsel._typing import BoolArray, ByteArray, FloatArray, IntArray
+from pyrjsel.model_space.bits import pack, unpack
 from pyrjsel.model_space.sampling import sample_models
 from pyrjsel.model_space.space import ModelSpace
 
@@ -18,7 +19,7 @@ CHAINS = 4
 BATCHES = 10  # per chain
 CHAIN_DRAWS = 5_000
 MOST_STEPS = 2_500_000  # of one chain, if draws come from a chain
-TERMS = 2**13  # that are summed together
+TERMS = 2**13  # that are summed together, a multiple of 64
 
 
 class Existence(Protocol):
@@ -86,34 +87,35 @@ def over_existing(
     """
     draws = min(CHAIN_DRAWS, max(BATCHES, MOST_STEPS // (2 * max(space.n_free, 1))))
     length = 0
-    gammas, lost = [], []
+    packed, lost = [], []
     for _ in range(CHAINS):
         gamma = sample_models(space, draws, rng)
         if not length:
             length = max(1, existence.affordable(gamma) // BATCHES)
             draws = length * BATCHES
-        gammas.append(gamma[: length * BATCHES])
-        lost.append(~existence.exists(gammas[-1]))
+        gamma = gamma[: length * BATCHES]
+        packed.append(pack(gamma))
+        lost.append(~existence.exists(gamma))
     absent = np.concatenate(lost)
     share = absent.mean()
     if share == 1.0:
         unknown = np.full(space.n_terms, np.nan)
         return unknown, unknown
-    models = np.concatenate(gammas)
-    del gammas, gamma
+    words = np.concatenate(packed)
     few = share <= 0.5
     counted = np.flatnonzero(absent == few)
     batch = np.arange(CHAINS * BATCHES + 1)
     ends = np.searchsorted(counted, length * batch)
     found, error = np.empty(space.n_terms), np.empty(space.n_terms)
     for at in range(0, space.n_terms, TERMS):
-        part = slice(at, at + TERMS)
-        sums = np.array([models[counted[low:high], part].sum(axis=0) for low, high in pairwise(ends)])
-        inside = sums.sum(axis=0) / len(models)
+        part = slice(at, min(at + TERMS, space.n_terms))
+        models = unpack(words[counted, at // 64 : (at + TERMS) // 64], part.stop - at)
+        sums = np.array([models[low:high].sum(axis=0) for low, high in pairwise(ends)])
+        inside = sums.sum(axis=0) / len(words)
         found[part] = ((probability[part] - inside) if few else inside) / (1.0 - share)
         residual = (sums - np.diff(ends)[:, None] * found[part]) / length / (1.0 - share)
         error[part] = residual.std(axis=0, ddof=1) / np.sqrt(len(sums))
-    least = np.maximum(found, 1.0 - found) / (len(models) * (1.0 - share))
+    least = np.maximum(found, 1.0 - found) / (len(words) * (1.0 - share))
     error = np.sqrt(error**2 + least**2 + (mcse / (1.0 - share)) ** 2 * few)
     # Terms that are in no model, and terms that are in all.
     never = ~existence.with_one(space.empty_model())

@@ -16,7 +16,7 @@ from pyrjsel._typing import ByteArray
 from pyrjsel.families import NONE, Nuisance
 from pyrjsel.model_space import ModelSpace
 from pyrjsel.model_space.starts import dispersed_start, promising_start
-from pyrjsel.runtime import DrawnChains, FitSettings
+from pyrjsel.runtime import DrawnChains, FitSettings, release
 from pyrjsel.selection.posterior import Posterior
 from pyrjsel.selection.protocols import SingleModel
 from pyrjsel.selection.samplers.mode_search.search import (
@@ -37,6 +37,13 @@ from pyrjsel.selection.samplers.recording.recorder import (
     thinning,
 )
 from pyrjsel.storage import Content, Plain
+
+
+def rest(regression: Any) -> None:
+    """Release what a regression on many columns computes again where it is used, and freed memory."""
+    if getattr(regression, "wide", False):
+        regression.rooted.rest()
+        release()
 
 
 class Sampler:
@@ -446,6 +453,7 @@ class MCMC(Sampler):
 
         rule = stopping(settings, job.regression, space, manner, before)
         drawn = settings.run(job, self.name, n_draws, rule, jobs)
+        rest(regression)
         return self.summarised(drawn, job, settings, manner=manner, entropy=entropy, before=before)
 
 

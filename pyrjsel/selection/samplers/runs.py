@@ -23,11 +23,11 @@ from pyrjsel._errors import ConvergenceWarning, DataError
 from pyrjsel._typing import BoolArray, ByteArray, FloatArray, IntArray, WordArray
 from pyrjsel._warnings import warn
 from pyrjsel.model_space import ModelSpace, PackedModels, Space, pack, unpack
-from pyrjsel.runtime import FitSettings, release
+from pyrjsel.runtime import FitSettings
 from pyrjsel.selection.evidence.laplace import MarginalLikelihood
 from pyrjsel.selection.posterior import FLIP, NOTHING, SEARCH, VISITS, Audit, Posterior, TermModels
 from pyrjsel.selection.protocols import SelectionModel, SingleModel
-from pyrjsel.selection.samplers.base import Sampler
+from pyrjsel.selection.samplers.base import Sampler, rest
 from pyrjsel.selection.samplers.mode_search.search import (
     MOST_WEIGHED,
     SLACK,
@@ -241,13 +241,9 @@ def run(
         posterior = sampler.posterior(model.regression, model.space, settings, options)
         if posterior.draws is None:
             return posterior, settings
-        wide = getattr(model.regression, "wide", False)
-        if wide:
-            release()
+        rest(model.regression)
         posterior.audit = audit_of(model, posterior)
-        if wide:
-            model.regression.rooted.rest()
-            release()
+        rest(model.regression)
         text = posterior.audit.warning(model.space)
         if text is None:
             return posterior, settings

@@ -183,6 +183,8 @@ class CollapsedChain(Chain):
 
     def restore_mark(self, values: dict[str, Any]) -> None:
         """Create the loop at the values of a refactorised state."""
+        if getattr(self.job.regression, "wide", False):
+            release()  # what searches and former chains used
         provider, count = provider_of(self.job.regression), values["powers"].size
         # Each with its own state.
         evidences = [evidence_of(self.job.regression, provider) for _ in range(count)]
@@ -199,7 +201,6 @@ class CollapsedChain(Chain):
     def wake(self) -> None:
         """Create the loop again at the same state if it was released."""
         if self.resting is not None:
-            release()
             state, self.resting = self.state(), None
             self.done, self.rng.bit_generator.state = state.done, dict(state.bit_generator)
             self.restore(state.values)
