@@ -19,7 +19,7 @@ CHAINS = 4
 BATCHES = 10  # per chain
 CHAIN_DRAWS = 5_000
 MOST_STEPS = 2_500_000  # of one chain, if draws come from a chain
-TERMS = 2**13  # that are summed together, a multiple of 64
+WORDS = 2**7  # of 64 terms, that are summed together
 
 
 class Existence(Protocol):
@@ -107,9 +107,9 @@ def over_existing(
     batch = np.arange(CHAINS * BATCHES + 1)
     ends = np.searchsorted(counted, length * batch)
     found, error = np.empty(space.n_terms), np.empty(space.n_terms)
-    for at in range(0, space.n_terms, TERMS):
-        part = slice(at, min(at + TERMS, space.n_terms))
-        models = unpack(words[counted, at // 64 : (at + TERMS) // 64], part.stop - at)
+    for at in range(0, words.shape[1], WORDS):
+        part = slice(64 * at, min(64 * (at + WORDS), space.n_terms))
+        models = unpack(words[counted, at : at + WORDS], part.stop - part.start)
         sums = np.array([models[low:high].sum(axis=0) for low, high in pairwise(ends)])
         inside = sums.sum(axis=0) / len(words)
         found[part] = ((probability[part] - inside) if few else inside) / (1.0 - share)

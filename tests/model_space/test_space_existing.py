@@ -81,8 +81,7 @@ def test_a_large_group_in_a_small_space_is_enumerated(kit):
 @pytest.mark.parametrize(
     ("prior", "share"), [(TruncatedPoisson(2), 0.2), (Bernoulli(0.7), 0.97)], ids=["few are lost", "most are"]
 )
-def test_draws_meet_brute_force(kit, heredity, prior, share, monkeypatch):
-    monkeypatch.setattr(existing, "TERMS", 4)
+def test_draws_meet_brute_force(kit, heredity, prior, share):
     sets = [(c,) for c in "abcdefgh"] + [("a", "b"), ("g", "h")]
     terms = kit.interactions(sets, np.random.default_rng(0))
     space = ModelSpace.build(terms, prior=prior, heredity=heredity, n_observations=9)
@@ -100,6 +99,17 @@ def test_draws_meet_brute_force(kit, heredity, prior, share, monkeypatch):
     assert np.all(np.abs(found.probability - expected) <= 5 * found.mcse + 1e-12)
     assert np.any(np.abs(whole - expected) > 10 * found.mcse + 1e-12)
     assert np.all(found.mcse < 0.02)
+
+
+def test_terms_in_parts_have_the_same_probabilities(kit, monkeypatch):
+    space = ModelSpace.build(kit.plain(150), prior=Bernoulli(0.1), n_observations=200)
+    existence = Circuits([(3, 70), (1, 149)], [np.arange(150)], 149, affordable=500)
+    whole = prior_inclusion(space, 1, existence)
+    monkeypatch.setattr(existing, "WORDS", 1)
+    parts = prior_inclusion(space, 1, existence)
+    assert whole.method == "sampled"
+    np.testing.assert_array_equal(parts.probability, whole.probability)
+    np.testing.assert_array_equal(parts.mcse, whole.mcse)
 
 
 def existence_share(space, existence):
