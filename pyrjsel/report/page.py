@@ -14,12 +14,17 @@ import numpy as np
 import pandas as pd
 
 from pyrjsel._errors import NotAvailableError, ParameterError
+from pyrjsel._lazy import late
 from pyrjsel._validate import bad_value
 from pyrjsel.report.plots._drawing import one_at_a_time, pyplot
-from pyrjsel.report.render import Report
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
+
+    from pyrjsel.report import render
+    from pyrjsel.report.render import Report
+else:
+    render = late("pyrjsel.report.render")
 
 # Dots per inch of the plots: sharp on high-density screens.
 RESOLUTION = 160
@@ -287,11 +292,12 @@ def html_page(
 
     Examples
     --------
+    >>> from pyrjsel.report import Report
     >>> page = html_page("Deaths & costs", Report("Fit", [("Draws", 10)], []), [])
     >>> "<title>Deaths &amp; costs</title>" in page
     True
     """
-    if not isinstance(report, Report):
+    if not isinstance(report, render.Report):
         raise bad_value("report", "a Report", report)
     if not all(isinstance(picture, Picture) for picture in pictures):
         raise ParameterError("The 'pictures' parameter of html_page must be a sequence of Picture.")

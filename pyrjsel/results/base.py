@@ -8,21 +8,27 @@ from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, ClassVar, Generic, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, Generic, TypeVar
 
 import numpy as np
 import pandas as pd
 
 from pyrjsel._docstrings import fill_inherited
 from pyrjsel._errors import NotAvailableError, PyrjselWarning
+from pyrjsel._lazy import late
 from pyrjsel._once import catching_warnings
 from pyrjsel._validate import bad_value, check_bool, check_file, check_int
 from pyrjsel._version import __version__
 from pyrjsel._warnings import warn
-from pyrjsel.report import Picture, Plot, Report, budget_steps, draw_pictures, html_page, results_html
+from pyrjsel.report import Picture, Plot, budget_steps, draw_pictures, html_page, results_html
 from pyrjsel.results.protocols import FittedModel
 from pyrjsel.results.saved import pairs_from_plain
 from pyrjsel.storage import Content, Document, Plain, write
+
+if TYPE_CHECKING:
+    from pyrjsel.report import Report, render
+else:
+    render = late("pyrjsel.report.render")
 
 Model = TypeVar("Model", bound=FittedModel)
 
@@ -151,7 +157,7 @@ class Results(ABC, Generic[Model]):
         """
         top = check_int(top, "top", low=1)
         said = self._description()
-        return Report(self.model.title, said.facts, self._tables(top), said.notes)
+        return render.Report(self.model.title, said.facts, self._tables(top), said.notes)
 
     _repr_html_ = results_html
 
@@ -180,7 +186,7 @@ class Results(ABC, Generic[Model]):
         warned = [*said, *own, *missing, *why, *described.notes]
         page = html_page(
             title,
-            Report(self.model.title, described.facts, tables),
+            render.Report(self.model.title, described.facts, tables),
             pictures,
             command=command,
             notes=notes,

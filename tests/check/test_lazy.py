@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 import pyrjsel
-from pyrjsel import families
+from pyrjsel import families, report
 
 PUBLIC = ["datasets", "histories", "load", "logit", "pool"]
 INNER = [
@@ -30,7 +30,7 @@ def for_types(node):
     return isinstance(node, ast.If) and ast.unparse(node.test) == "TYPE_CHECKING"
 
 
-@pytest.mark.parametrize("package", [pyrjsel, families], ids=lambda package: package.__name__)
+@pytest.mark.parametrize("package", [pyrjsel, families, report], ids=lambda package: package.__name__)
 def test_type_checkers_see_the_names_that_users_get(package):
     """Imports for type checkers, `__all__` and the modules of lazy names are one list."""
     seen = {}
@@ -85,6 +85,7 @@ hald = rj.datasets.hald().data
 rj.linear("y ~ x1 + x2", hald).fit(), rj.logit("y > 90 ~ x1", hald).fit(rng=1)
 samplers = ("collapsed.sampler", "gibbs.sampler", "reversible_jump.rjmcmc")
 assert not {f"pyrjsel.selection.samplers.{name}" for name in samplers} & set(sys.modules)
+assert "statsmodels" not in sys.modules
 rj.load
 assert {"pyrjsel.mixture", "pyrjsel.kernel", "pyrjsel.patterns"} < set(sys.modules)
 from pyrjsel import *

@@ -10,8 +10,7 @@ import pytest
 from statsmodels.iolib.summary import Summary
 
 from pyrjsel._errors import ParameterError
-from pyrjsel.report import _formats
-from pyrjsel.report.render import Report, covered_caption
+from pyrjsel.report import Report, _formats, covered_caption
 from pyrjsel.report.tables import coefficient_table, inclusion_table, model_table
 
 NAN = float("nan")

@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 import os
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike
 
 from pyrjsel._errors import NotAvailableError
+from pyrjsel._lazy import late
 from pyrjsel._once import kept_property
 from pyrjsel._typing import ByteArray, FloatArray
 from pyrjsel.model_space import pack
-from pyrjsel.report import Report, repr_short
+from pyrjsel.report import repr_short
 from pyrjsel.results import row_facts
 from pyrjsel.selection.regression.sufficient_statistics import SufficientStatistics
 from pyrjsel.selection.regression.summed_rows import SummedRows
@@ -26,6 +27,11 @@ from pyrjsel.selection.results.prediction import (
     moments_of,
     rows_of_fit,
 )
+
+if TYPE_CHECKING:
+    from pyrjsel.report import Report, render
+else:
+    render = late("pyrjsel.report.render")
 
 
 class SingleModelResults:
@@ -300,4 +306,4 @@ class SingleModelResults:
             (share[0], f"{share[1]:.3f}"),
         ]
         notes = ["Posterior of the coefficients given this model; intervals are equal-tailed, of 95 %."]
-        return Report(f"{model.title}: one model", facts, [("Coefficients", self._shown)], notes)
+        return render.Report(f"{model.title}: one model", facts, [("Coefficients", self._shown)], notes)

@@ -5,23 +5,29 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 from itertools import combinations
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
 
 from pyrjsel._called import called
 from pyrjsel._errors import NotAvailableError
+from pyrjsel._lazy import late
 from pyrjsel._typing import FloatArray
 from pyrjsel._validate import bad_value, check_bool
 from pyrjsel.design import DesignData, WideRows
 from pyrjsel.families import Family
-from pyrjsel.report import Report, results_html
+from pyrjsel.report import results_html
 from pyrjsel.runtime import Refits
 from pyrjsel.selection.protocols import SelectionModel
 from pyrjsel.selection.results.prediction import WHICH, rows_of_fit
 from pyrjsel.selection.studies.folds import make_folds
 from pyrjsel.selection.studies.refits import refit
+
+if TYPE_CHECKING:
+    from pyrjsel.report import Report, render
+else:
+    render = late("pyrjsel.report.render")
 
 FORMATS = dict.fromkeys(("log_score", "se", "difference", "brier", "error_rate", "concordance"), "fixed3")
 
@@ -163,7 +169,7 @@ class CrossValidation:
         notes = [
             "Standard errors take rows as independent; fits of different folds share most of their rows."
         ]
-        return Report(f"{self.model.title}: cross-validation", info, tables, notes)
+        return render.Report(f"{self.model.title}: cross-validation", info, tables, notes)
 
     _repr_html_ = results_html
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import product
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
@@ -13,13 +13,19 @@ import pandas as pd
 from pyrjsel._called import called
 from pyrjsel._core import special
 from pyrjsel._errors import ParameterError
+from pyrjsel._lazy import late
 from pyrjsel._validate import bad_value
-from pyrjsel.report import Report, plot_sensitivity, repr_short, results_html
+from pyrjsel.report import plot_sensitivity, repr_short, results_html
 from pyrjsel.runtime import Refits
 from pyrjsel.selection.priors.coefficients import GPrior, Normal
 from pyrjsel.selection.protocols import SelectionModel
 from pyrjsel.selection.results.results import SelectionResults
 from pyrjsel.selection.studies.refits import refit
+
+if TYPE_CHECKING:
+    from pyrjsel.report import Report, render
+else:
+    render = late("pyrjsel.report.render")
 
 NAMES = ("coef_prior", "model_prior")
 # Priors with longer names, which do not fit over a column of a summary, are numbered.
@@ -154,7 +160,7 @@ class SensitivityResults:
             ("Posterior inclusion probabilities", inclusion, kinds),
             ("Best models", analyses, {"expected_size": "fixed2"}),
         ]
-        return Report(f"{model.title}: sensitivity to the prior", info, tables)
+        return render.Report(f"{model.title}: sensitivity to the prior", info, tables)
 
     @property
     def _labels(self) -> list[str]:
