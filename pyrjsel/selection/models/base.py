@@ -428,13 +428,14 @@ class Selection(OverSpace):
         ----------
         <sampler>
             ``"auto"`` enumerates the feasible models where that takes seconds: up to 2**20 linear models, but
-            15,000 under ``SpikeSlab`` and priors with ``scaled=False``; and as many other models as
-            60,000,000 divided by the number of rows plus 4,000, such as 13,333 for 500 rows, or an eighth of
-            that if g is unknown. For larger spaces it uses ``"collapsed"``; for other than linear models
-            ``"rjmcmc"`` if a short pilot run, the same for every seed, finds that marginal likelihoods are
-            hard to compute (near separation, or few rows per column; an eighth of the said number is
-            enumerated all the same); and for linear models ``"gibbs"`` under ``SpikeSlab`` and priors with
-            ``scaled=False``, which ``"collapsed"`` does not support. Up to 2**20 models can be enumerated
+            15,000 under ``SpikeSlab`` and priors with ``scaled=False``; and at most 60,000,000 / (4,000 +
+            rows) other models, such as 13,333 for 500 rows, fewer if integrals of some need many draws (few
+            rows per column, near separation), a half if g is unknown, a third if there is another parameter,
+            and by the square of the number of classes but one. For larger spaces it uses ``"collapsed"``; for
+            other than linear models ``"rjmcmc"`` if a short pilot run, the same for every seed, finds that
+            marginal likelihoods are hard to compute; and for linear models ``"gibbs"`` under ``SpikeSlab``
+            and priors with ``scaled=False``, which ``"collapsed"`` does not support. Up to 2**20 models can
+            be enumerated
             with ``"enumerate"``. For linear models, ``"rjmcmc"`` and ``"population"`` also draw sigma^2 (and
             g, if it has a prior) and support all priors except ``SpikeSlab``. They propose new coefficients
             given all others, so they mix slowly if columns are nearly dependent or models are large. Errors

@@ -1,15 +1,20 @@
-"""The choice of ``sampler="auto"`` for generalised linear models with too many models to enumerate."""
+"""The choice of ``sampler="auto"`` for generalised linear models."""
 
 from collections.abc import Collection
 from dataclasses import fields
 from typing import Any
 
+import numpy as np
+
 from pyrjsel.model_space import ModelSpace
+from pyrjsel.model_space.sampling import sample_models
+from pyrjsel.selection.evidence.laplace import MarginalLikelihood
 from pyrjsel.selection.regression.glm import Regression
 from pyrjsel.selection.samplers.base import Job
 from pyrjsel.selection.samplers.collapsed.corrected_chain import CorrectedChain, CorrectedMoves
 from pyrjsel.selection.samplers.collapsed.options import CorrectedOptions
-from pyrjsel.selection.samplers.pilot import Pilot, explore
+from pyrjsel.selection.samplers.enumeration.options import EnumerateOptions
+from pyrjsel.selection.samplers.pilot import TRIED, Pilot, explore
 from pyrjsel.selection.samplers.reversible_jump.options import RJMCMCOptions
 
 # Largest proportion of models of a pilot with uneven importance weights. On regular data it is 0. With one in
@@ -58,6 +63,21 @@ def sampler_of(
     if pilot.uneven <= UNEVEN:
         return "collapsed", {}
     return "rjmcmc", {} if len(regression.nuisance) else {"surrogate": SURROGATE}
+
+
+def draws_of(regression: Regression, space: ModelSpace) -> float:
+    """Return the mean number of draws that enumeration takes for an integral, of models from the prior.
+
+    Where posteriors of coefficients are far from normal, as with few rows or near separation, it is many
+    times that of others.
+    """
+    if regression.prior.at_maxima:
+        return 0.0
+    pairs = EnumerateOptions().pairs_for(regression)
+    marginal = MarginalLikelihood(regression, bytes(16), pairs, regression.widest(space.max_size))
+    models = sample_models(space, TRIED, np.random.default_rng(0))
+    draws = [marginal.integrate(gamma).draws for gamma in models if marginal.exists(gamma)]
+    return float(np.mean(draws)) if draws else 0.0
 
 
 def crowd(regression: Regression) -> float:

@@ -35,11 +35,11 @@ else:
     rjmcmc = late("pyrjsel.selection.samplers.reversible_jump.rjmcmc")
 
 AUTO = "auto"
-# "auto" enumerates models that take an integral each if their number times (ROWS + rows) is at most this,
-# which takes two seconds. An integral takes as long as passes over ROWS rows do, and one over an unknown g as
-# long as UNKNOWN_G others. So do those of skewed posteriors: without a pilot that finds them regular, the
-# number is smaller by SKEWED.
-INTEGRATED, ROWS, UNKNOWN_G, SKEWED = 60_000_000, 4_000, 8, 8
+# "auto" enumerates models that take an integral each if their number times (ROWS + rows + A_DRAW draws) is at
+# most this, which takes some seconds. Draws are those of an integral, MOST_DRAWS at most. Integrals over a g
+# or a parameter of the likelihood take UNKNOWN_G and NUISANCE times as long, those of K classes (K - 1)^2.
+INTEGRATED, ROWS, A_DRAW, MOST_DRAWS = 60_000_000, 4_000, 2.5, 2**14
+UNKNOWN_G, NUISANCE = 2, 3
 
 # What samplers do, for the documentation of `fit`.
 ALL = "Enumeration of all feasible models, with their marginal likelihoods."
@@ -154,18 +154,24 @@ def automatic(regression: Any, space: ModelSpace, options: Collection[str]) -> t
         if all_counted or "max_models" in options:
             return "enumerate", {}
         return "collapsed" if in_closed_form(regression) else "gibbs", {}
-    if all_counted and count <= most // SKEWED:
+    if all_counted and (
+        count <= most_enumerated(regression, MOST_DRAWS)
+        or count <= most_enumerated(regression, by_pilot.draws_of(regression, space))
+    ):
         return "enumerate", {}
-    name, usual = by_pilot.sampler_of(regression, space, options)
-    return ("enumerate", {}) if all_counted and name == "collapsed" else (name, usual)
+    return by_pilot.sampler_of(regression, space, options)
 
 
-def most_enumerated(regression: Any) -> int:
-    """Return the largest number of models that "auto" enumerates: as many as take seconds if regular."""
+def most_enumerated(regression: Any, draws: float = 0.0) -> int:
+    """Return the largest number of models that "auto" enumerates if an integral takes so many draws."""
     if is_gaussian(regression):
         return MOST_MODELS if in_closed_form(regression) else INTEGRATED // ROWS
-    unknown = 1 if regression.prior.mixture is None else UNKNOWN_G
-    return INTEGRATED // (unknown * (ROWS + regression.y.size))
+    times = regression.leading**2
+    if regression.prior.mixture is not None:
+        times *= UNKNOWN_G
+    if regression.family.expanded:
+        times *= NUISANCE
+    return int(INTEGRATED / (times * (ROWS + regression.y.size + A_DRAW * draws)))
 
 
 def in_closed_form(regression: Any) -> bool:

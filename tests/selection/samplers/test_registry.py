@@ -12,6 +12,7 @@ import pytest
 import pyrjsel as rj
 from pyrjsel._command import add_arguments
 from pyrjsel.selection.samplers import registry
+from pyrjsel.selection.samplers.automatic import draws_of
 from pyrjsel.selection.samplers.registry import NAMES, SAMPLERS, most_enumerated, samplers_of
 
 
@@ -55,28 +56,48 @@ def test_auto_enumerates_where_that_takes_seconds():
     linear, logit = model(), model("logit")
     unscaled = rj.linear("y ~ a", data(), coef_prior=rj.Normal(1.0, scaled=False))
     unknown = rj.logit("c > 0 ~ a + b", data(460), coef_prior=rj.HyperG())
-    # 60,000,000 / (4,000 + 40); the same without rows; and an eighth of 60,000,000 / (4,000 + 460).
-    for each, most in ((linear, 2**20), (logit, 14_851), (unscaled, 15_000), (unknown, 1_681)):
+    student = rj.linear("y ~ a + b", data(), errors="student")
+    classes = rj.multinomial("k ~ a + b", data().assign(k=[*"pqrs"] * 10))
+    # 60,000,000 / (4,000 + 40), the same without rows, a half with 460 rows, a third, and a ninth of it
+    # with 40 rows of three differences of classes.
+    for each, most in (
+        (linear, 2**20),
+        (logit, 14_851),
+        (unscaled, 15_000),
+        (unknown, 6_726),
+        (student, 4_950),
+        (classes, 1_618),
+    ):
         assert most_enumerated(each.regression) == most
         assert each.fit(progress=False).sampler == "enumerate"
+    # 60,000,000 / (4,000 + 40 + 2.5 * 2,000)
+    assert most_enumerated(logit.regression, 2000.0) == 6_637
 
 
 def test_auto_enumerates_few_models_where_integrals_are_hard(monkeypatch):
-    """An eighth of what it enumerates if the pilot finds them regular."""
     problem = model("logit")
     count = problem.count_models()
-    for hard, most, wanted in (
-        (True, 8 * count, "enumerate"),
-        (True, 8 * count - 1, "rjmcmc"),
-        (False, count, "enumerate"),
-        (False, count - 1, "collapsed"),
+    for most, of_hard, of_these, wanted in (
+        (count, count, 0, "enumerate"),
+        (count, count - 1, count, "enumerate"),
+        (count, count - 1, count - 1, "collapsed"),
+        (count - 1, 0, count, "collapsed"),
     ):
-        found = ("rjmcmc", {"surrogate": 1}) if hard else ("collapsed", {})
-        monkeypatch.setattr(
-            "pyrjsel.selection.samplers.automatic.sampler_of", lambda *given, found=found: found
-        )
-        monkeypatch.setattr(registry, "most_enumerated", lambda regression, most=most: most)
+        known = {0.0: most, registry.MOST_DRAWS: of_hard, 77.0: of_these}
+        monkeypatch.setattr("pyrjsel.selection.samplers.automatic.draws_of", lambda *given: 77.0)
+        monkeypatch.setattr(registry, "most_enumerated", lambda of, draws=0.0, known=known: known[draws])
         assert registry.automatic(problem.regression, problem.space, ())[0] == wanted
+
+
+@pytest.mark.filterwarnings("ignore::pyrjsel.RankWarning")
+def test_draws_of_integrals():
+    rng = np.random.default_rng(1)
+    frame = pd.DataFrame(rng.normal(size=(1000, 8))).add_prefix("x")
+    frame["y"] = (frame["x0"] + rng.logistic(size=1000) > 0).astype(int)
+    frame["same"] = frame["x0"] + frame["x1"]  # models of all three have no prior
+    for rows, prior, low, high in ((1000, None, 64, 200), (60, None, 1000, 2**14), (1000, rj.BIC(), 0, 0)):
+        problem = rj.logit("y ~ .", frame[:rows], coef_prior=prior)
+        assert low <= draws_of(problem.regression, problem.space) <= high
 
 
 def test_auto_does_not_enumerate_a_million_integrals():
