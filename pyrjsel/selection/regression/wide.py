@@ -9,6 +9,7 @@ import numpy as np
 from pyrjsel._once import kept_property
 from pyrjsel._typing import FloatArray, IntArray
 from pyrjsel.design import WideMatrix
+from pyrjsel.runtime import release
 from pyrjsel.selection.regression._typed import RowStore, TypedColumns, TypedGram
 
 # Memory for rows of cross-products, and for columns in float64, as parts of that of the matrix; least number
@@ -123,3 +124,10 @@ class WideColumns:
         for name in ("compiled", "store"):
             state.pop(name, None)
         return {**state, "_taken": {}}
+
+
+def rest(regression: Any) -> None:
+    """Release what a regression on many columns computes again where it is used, and freed memory."""
+    if getattr(regression, "wide", False):
+        regression.rooted.rest()
+        release()

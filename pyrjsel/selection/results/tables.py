@@ -28,6 +28,7 @@ from pyrjsel.runtime import FitSettings
 from pyrjsel.selection.posterior import Draws, Posterior
 from pyrjsel.selection.protocols import SelectionModel, SingleModel
 from pyrjsel.selection.regression.validation import INTERCEPT
+from pyrjsel.selection.regression.wide import rest
 from pyrjsel.selection.results.checks.dispersion import Dispersion, look_for_dispersion
 from pyrjsel.selection.results.checks.separation import Separated, look_for_separation
 from pyrjsel.selection.results.intervals import interval_table
@@ -117,7 +118,9 @@ class PosteriorTables(ModelSpaceResults[SelectionModel]):
         if self._known.prior_inclusion is not None:
             return self._known.prior_inclusion
         if not model._lacks_models or posterior.draws is not None or posterior.log_marginal is None:
-            return model.prior_inclusion
+            found = model.prior_inclusion
+            rest(model.regression)  # used for checks of existence
+            return found
         exist = np.isfinite(posterior.log_marginal)
         return prior_inclusion_of(model.space, posterior.packed.words[exist])
 

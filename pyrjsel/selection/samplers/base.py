@@ -16,9 +16,10 @@ from pyrjsel._typing import ByteArray
 from pyrjsel.families import NONE, Nuisance
 from pyrjsel.model_space import ModelSpace
 from pyrjsel.model_space.starts import dispersed_start, promising_start
-from pyrjsel.runtime import DrawnChains, FitSettings, release
+from pyrjsel.runtime import DrawnChains, FitSettings
 from pyrjsel.selection.posterior import Posterior
 from pyrjsel.selection.protocols import SingleModel
+from pyrjsel.selection.regression.wide import rest
 from pyrjsel.selection.samplers.mode_search.search import (
     given_starts,
     new_start,
@@ -37,13 +38,6 @@ from pyrjsel.selection.samplers.recording.recorder import (
     thinning,
 )
 from pyrjsel.storage import Content, Plain
-
-
-def rest(regression: Any) -> None:
-    """Release what a regression on many columns computes again where it is used, and freed memory."""
-    if getattr(regression, "wide", False):
-        regression.rooted.rest()
-        release()
 
 
 class Sampler:

@@ -27,7 +27,8 @@ from pyrjsel.runtime import FitSettings
 from pyrjsel.selection.evidence.laplace import MarginalLikelihood
 from pyrjsel.selection.posterior import FLIP, NOTHING, SEARCH, VISITS, Audit, Posterior, TermModels
 from pyrjsel.selection.protocols import SelectionModel, SingleModel
-from pyrjsel.selection.samplers.base import Sampler, rest
+from pyrjsel.selection.regression.wide import rest
+from pyrjsel.selection.samplers.base import Sampler
 from pyrjsel.selection.samplers.mode_search.search import (
     MOST_WEIGHED,
     SLACK,
