@@ -12,9 +12,9 @@ from pyrjsel.design import WideMatrix
 from pyrjsel.runtime import release
 from pyrjsel.selection.regression._typed import RowStore, TypedColumns, TypedGram
 
-# Memory for rows of cross-products, and for columns in float64, as parts of that of the matrix; least number
-# of rows.
-ROWS, COLUMNS, FEWEST = 16, 32, 12
+# Memory for rows of cross-products, and for columns in float64, as parts of that of the matrix; least memory
+# of each in bytes; least number of rows.
+ROWS, COLUMNS, LEAST, FEWEST = 16, 32, 2**21, 12
 
 
 @dataclass(frozen=True, eq=False)
@@ -75,7 +75,7 @@ class WideColumns:
     def store(self) -> RowStore:
         """The rows of cross-products used last."""
         size = self.mean.size
-        return RowStore(size, max(FEWEST, self.matrix.nbytes // (ROWS * 8 * size)))
+        return RowStore(size, max(FEWEST, max(self.matrix.nbytes // ROWS, LEAST) // (8 * size)))
 
     @property
     def shape(self) -> tuple[int, int]:
@@ -86,7 +86,7 @@ class WideColumns:
         """Return some columns, (..., d, n)."""
         chosen = np.arange(self.mean.size)[columns]
         which = chosen.ravel()
-        taken, most = self._taken, self.matrix.nbytes // COLUMNS // (8 * self.matrix.n)
+        taken, most = self._taken, max(self.matrix.nbytes // COLUMNS, LEAST) // (8 * self.matrix.n)
         if which.size > most:
             return self._take(which).reshape(*chosen.shape, self.matrix.n)
         known = {column: taken.get(column) for column in which.tolist()}
