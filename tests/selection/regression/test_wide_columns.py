@@ -8,6 +8,7 @@ from scipy import sparse
 
 from pyrjsel.design import as_wide
 from pyrjsel.selection.regression._typed import RowStore, TypedColumns
+from pyrjsel.selection.regression import wide
 from pyrjsel.selection.regression.wide import FEWEST, WideColumns
 
 N, P = 37, 1100  # no multiple of the lanes and rows of the loops
@@ -102,7 +103,8 @@ def test_values_at_the_ends_of_their_types_do_not_overflow():
         np.testing.assert_allclose(row, N, rtol=1e-13)
 
 
-def test_the_store_keeps_the_rows_used_last_and_stays_small():
+def test_the_store_keeps_the_rows_used_last_and_stays_small(monkeypatch):
+    monkeypatch.setattr(wide, "LEAST", 0)  # of so small a matrix all would be kept
     rng = np.random.default_rng(2)
     x = rng.integers(0, 3, (N, P)).astype(np.int8)
     columns = WideColumns.of(as_wide(x), np.ones(N))
