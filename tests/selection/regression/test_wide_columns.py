@@ -7,8 +7,8 @@ import pytest
 from scipy import sparse
 
 from pyrjsel.design import as_wide
-from pyrjsel.selection.regression._typed import RowStore, TypedColumns
 from pyrjsel.selection.regression import wide
+from pyrjsel.selection.regression._typed import RowStore, TypedColumns
 from pyrjsel.selection.regression.wide import FEWEST, WideColumns
 
 N, P = 37, 1100  # no multiple of the lanes and rows of the loops
