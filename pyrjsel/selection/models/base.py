@@ -428,20 +428,19 @@ class Selection(OverSpace):
         ----------
         <sampler>
             ``"auto"`` enumerates the feasible models where that takes seconds: up to 2**20 linear models, but
-            15,000 under ``SpikeSlab`` and priors with ``scaled=False``; and at most 60,000,000 / (4,000 +
-            rows) other models, such as 13,333 for 500 rows, fewer if integrals of some need many draws (few
-            rows per column, near separation), a half if g is unknown, a third if there is another parameter,
-            and by the square of the number of classes but one. For larger spaces it uses ``"collapsed"``; for
+            15,000 under ``SpikeSlab`` and priors with ``scaled=False``; and up to 60,000,000 / (4,000 + rows)
+            other models, such as 13,333 for 500 rows: half as many if g is unknown, a third with another
+            parameter of the likelihood, with K classes 1 / (K - 1)^2 of them, and fewer where integrals take
+            many draws (few rows per column, near separation). For larger spaces it uses ``"collapsed"``; for
             other than linear models ``"rjmcmc"`` if a short pilot run, the same for every seed, finds that
             marginal likelihoods are hard to compute; and for linear models ``"gibbs"`` under ``SpikeSlab``
             and priors with ``scaled=False``, which ``"collapsed"`` does not support. Up to 2**20 models can
-            be enumerated
-            with ``"enumerate"``. For linear models, ``"rjmcmc"`` and ``"population"`` also draw sigma^2 (and
-            g, if it has a prior) and support all priors except ``SpikeSlab``. They propose new coefficients
-            given all others, so they mix slowly if columns are nearly dependent or models are large. Errors
-            of ``"collapsed"`` and ``"gibbs"`` are small if chains mix well, but do not include modes that no
-            chain has visited: if there may be such modes, compare with a run at several `temperatures`, or
-            run more chains.
+            be enumerated with ``"enumerate"``. For linear models, ``"rjmcmc"`` and ``"population"`` also draw
+            sigma^2 (and g, if it has a prior) and support all priors except ``SpikeSlab``. They propose new
+            coefficients given all others, so they mix slowly if columns are nearly dependent or models are
+            large. Errors of ``"collapsed"`` and ``"gibbs"`` are small if chains mix well, but do not include
+            modes that no chain has visited: if there may be such modes, compare with a run at several
+            `temperatures`, or run more chains.
         draws : "auto" or int
             Draws per chain, after burn-in and thinning. ``"auto"`` starts with 200 and doubles them until
             every inclusion probability has an MCSE of at most `mcse`; size, cost and log posterior have an
