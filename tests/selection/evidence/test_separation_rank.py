@@ -216,7 +216,7 @@ def test_more_columns_than_rows_under_a_g_prior(short):
         model = rj.logit("y ~ .", short)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", rj.SeparationWarning)
-        exact = fit(model, integration="laplace")
+        exact = fit(model, sampler="enumerate", integration="laplace")
         walked = fit(model, sampler="rjmcmc", draws=300)
     posterior = exact.posterior
     sizes = posterior.gamma.sum(axis=1)
