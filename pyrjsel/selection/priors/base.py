@@ -55,6 +55,10 @@ class DistributionOfG(Protocol):
     def narrow(self) -> float:
         """Number of columns whose data determine log g as closely as the prior does; 0 if it is wide."""
 
+    @property
+    def has_conditional(self) -> bool:
+        """Whether g has a full conditional distribution in closed form, which reversible jumps need."""
+
     def log_g_at(self, t: FloatArray, n: float, d: int, /) -> FloatArray:
         """Return log g at values of t."""
 

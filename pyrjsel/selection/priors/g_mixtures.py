@@ -196,6 +196,11 @@ class Mixture(CoefficientPrior):
         """
         return self._conditional(n)
 
+    @property
+    def has_conditional(self) -> bool:
+        """Whether g has a full conditional distribution in closed form, which reversible jumps need."""
+        return type(self)._conditional is not Mixture._conditional
+
     def _compile_gaussian(self, scale: FloatArray, n: int) -> GaussianPrior:
         zero = np.zeros(scale.size)
         return UnknownG(zero, zero, zero, mixture=self)

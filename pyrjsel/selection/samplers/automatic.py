@@ -55,8 +55,9 @@ def sampler_of(
     """
     if not set(options) <= {item.name for item in fields(RJMCMCOptions)}:
         return "collapsed", {}
-    if regression.prior.rule is not None:  # reversible jumps are not available
-        return "collapsed", {}
+    mixture = regression.prior.mixture
+    if regression.prior.rule is not None or not (mixture is None or mixture.has_conditional):
+        return "collapsed", {}  # reversible jumps are not available
     pilot = pilot_of(regression, space)
     if pilot.acceptance < LEAST_ACCEPTED or pilot.width > crowd(regression):
         return "rjmcmc", {}

@@ -38,7 +38,7 @@ AUTO = "auto"
 # "auto" enumerates models that take an integral each if their number times (ROWS + rows + A_DRAW draws) is at
 # most this, which takes some seconds. Draws are those of an integral, MOST_DRAWS at most. Integrals over a g
 # or a parameter of the likelihood take UNKNOWN_G and NUISANCE times as long, those of K classes (K - 1)^2.
-INTEGRATED, ROWS, A_DRAW, MOST_DRAWS = 60_000_000, 4_000, 2.5, 2**14
+INTEGRATED, ROWS, A_DRAW, MOST_DRAWS = 60_000_000, 4_000, 5, 2**14
 UNKNOWN_G, NUISANCE = 2, 3
 
 # What samplers do, for the documentation of `fit`.

@@ -70,8 +70,8 @@ def test_auto_enumerates_where_that_takes_seconds():
     ):
         assert most_enumerated(each.regression) == most
         assert each.fit(progress=False).sampler == "enumerate"
-    # 60,000,000 / (4,000 + 40 + 2.5 * 2,000)
-    assert most_enumerated(logit.regression, 2000.0) == 6_637
+    # 60,000,000 / (4,000 + 40 + 5 * 2,000)
+    assert most_enumerated(logit.regression, 2000.0) == 4_273
 
 
 def test_auto_enumerates_few_models_where_integrals_are_hard(monkeypatch):
@@ -182,3 +182,13 @@ def test_a_sampler_of_another_family_is_not_known():
 def test_earlier_names_are_no_options(name):
     with pytest.raises(rj.UnknownNameError, match=f"unknown option '{name}'"):
         fit(model(), "collapsed", **{name: 1})
+
+
+@pytest.mark.parametrize("prior", [rj.Robust(), rj.Intrinsic(), rj.BetaPrime(), rj.CCH(1, 2, 1)], ids=repr)
+def test_auto_does_not_try_jumps_under_priors_without_them(prior):
+    """With 30 rows and 14 columns, where a pilot would look for wide models."""
+    rng = np.random.default_rng(1)
+    frame = pd.DataFrame(rng.normal(size=(30, 14))).add_prefix("x")
+    frame["y"] = (frame["x0"] + rng.logistic(size=30) > 0).astype(int)
+    problem = rj.logit("y ~ .", frame, coef_prior=prior, max_size=8)
+    assert registry.automatic(problem.regression, problem.space, ()) == ("collapsed", {})
