@@ -52,7 +52,7 @@ CHUNKS = "Laplace's approximation of models of rows in chunks, checked by import
 
 @dataclass(frozen=True)
 class Entry:
-    """What is known of a sampler before it is imported.
+    """A sampler by name, with its options and abilities, before it is imported.
 
     Attributes
     ----------

@@ -2,6 +2,7 @@
 
 from typing import Any
 
+from pyrjsel._validate import bad_value, check_choice, check_int
 from pyrjsel.families import Gaussian
 from pyrjsel.model_space import ModelSpace
 
@@ -19,6 +20,27 @@ SWAPS_FREE, SWAPS_BOUNDED = 1.0, 5.0
 # With 500 and 5,000 terms these take 1 % of the time.
 TRADES_HEREDITY, TRADES_BOUNDED = 1.0, 3.0
 MOST_FREE, FREE = 0.5, 10.0
+
+
+class Integrated:
+    """Base of options of samplers that integrate the coefficients of each model."""
+
+    integration: str
+    pairs: int | None
+
+    def check_integration(self) -> None:
+        """Raise :class:`ParameterError` unless `integration` and `pairs` are valid."""
+        check_choice(self.integration, "integration", ("importance", "laplace"))
+        if self.pairs == type(self).pairs:  # the default, which may be None
+            return
+        check_int(self.pairs, "pairs", low=2)
+        if self.pairs % 2:
+            raise bad_value("pairs", "an even int", self.pairs)
+
+    @property
+    def exact(self) -> bool:
+        """Whether Laplace values are corrected by importance sampling."""
+        return self.integration == "importance"
 
 
 def is_gaussian(regression: Any) -> bool:

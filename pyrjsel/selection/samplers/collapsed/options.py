@@ -5,11 +5,11 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from pyrjsel._typing import FloatArray
-from pyrjsel._validate import bad_value, check_choice, check_int, check_real
+from pyrjsel._validate import check_real
 from pyrjsel.model_space import ModelSpace
 from pyrjsel.model_space.starts import checked_start
 from pyrjsel.runtime.ladder import Temperatures, check_temperatures
-from pyrjsel.selection.samplers.shared import default_swaps, default_trades
+from pyrjsel.selection.samplers.shared import Integrated, default_swaps, default_trades
 
 # Limit of sweeps, swaps, block updates and trades, so that a thinning interval ends.
 MOST = 1e4
@@ -94,7 +94,7 @@ class CollapsedOptions:
 
 
 @dataclass(frozen=True)
-class CorrectedOptions(CollapsedOptions):
+class CorrectedOptions(Integrated, CollapsedOptions):
     """Additional options of ``fit(sampler="collapsed")`` for generalised linear models.
 
     Attributes
@@ -115,12 +115,4 @@ class CorrectedOptions(CollapsedOptions):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        check_choice(self.integration, "integration", ("importance", "laplace"))
-        check_int(self.pairs, "pairs", low=2)
-        if self.pairs % 2:
-            raise bad_value("pairs", "an even int", self.pairs)
-
-    @property
-    def exact(self) -> bool:
-        """Whether Laplace values are corrected by importance sampling."""
-        return self.integration == "importance"
+        self.check_integration()

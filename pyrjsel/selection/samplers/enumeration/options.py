@@ -2,9 +2,9 @@
 
 from dataclasses import dataclass
 
-from pyrjsel._validate import bad_value, check_choice, check_int
+from pyrjsel._validate import bad_value, check_int
 from pyrjsel.selection.regression.glm import Regression
-from pyrjsel.selection.samplers.shared import MOST_MODELS
+from pyrjsel.selection.samplers.shared import MOST_MODELS, Integrated
 
 # Rows times pairs of draws by default, with which draws take about as long as the rest of an integral, and
 # limits of the pairs.
@@ -33,7 +33,7 @@ class ExactOptions:
 
 
 @dataclass(frozen=True)
-class EnumerateOptions:
+class EnumerateOptions(Integrated):
     """Options of ``fit(sampler="enumerate")`` for generalised linear models.
 
     Attributes
@@ -52,17 +52,7 @@ class EnumerateOptions:
     pairs: int | None = None
 
     def __post_init__(self) -> None:
-        check_choice(self.integration, "integration", ("importance", "laplace"))
-        if self.pairs is None:
-            return
-        check_int(self.pairs, "pairs", low=2)
-        if self.pairs % 2:
-            raise bad_value("pairs", "an even int", self.pairs)
-
-    @property
-    def exact(self) -> bool:
-        """Whether Laplace values are corrected by importance sampling."""
-        return self.integration == "importance"
+        self.check_integration()
 
     def pairs_for(self, regression: Regression) -> int:
         """Return the pairs of draws per model."""
