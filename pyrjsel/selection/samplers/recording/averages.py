@@ -11,7 +11,7 @@ from pyrjsel.storage import Content
 # Largest number of segments of a chain, even; from half as many they are used as batches: few enough to be
 # long, as in pyrjsel.report, and enough for a precise error estimate.
 SEGMENTS = 40
-# The same for more terms than MANY, whose sums take memory and are stored in single precision.
+# The same for more terms than MANY, whose sums take memory.
 FEW_SEGMENTS, MANY = 16, 2**14
 # Rows of averages of conditional probabilities: of inclusion, with errors, and of exclusion, without.
 WALK_ROWS = 2
@@ -23,8 +23,9 @@ class Averages:
     """Sums of rows of averages over segments of equal length of a chain.
 
     When all segments are full, pairs are merged: the segments depend on the present number of draws, not on
-    the planned one. Full segments are stored as differences from the first draw. For many terms these are in
-    single precision: errors of averages are right to six digits, and averages to six digits of their errors.
+    the planned one. Full segments are stored as differences from the first draw. Of two rows of many terms
+    these are in single precision: errors of averages are right to six digits, and averages to six digits of
+    their errors.
 
     Parameters
     ----------
@@ -49,7 +50,9 @@ class Averages:
     def __init__(self, rows: int, n_terms: int) -> None:
         many = n_terms > MANY
         self.known = 1 if many and rows == WALK_ROWS else rows
-        self.segments, kind = (FEW_SEGMENTS, np.float32) if many else (SEGMENTS, np.float64)
+        self.segments = FEW_SEGMENTS if many else SEGMENTS
+        # Weights of corrected chains, which have more rows, may differ by more than single precision holds.
+        kind = np.float32 if self.known < rows else np.float64
         self.sums = np.zeros((rows, n_terms))
         self.first = np.zeros(self.known * n_terms, dtype=kind)
         # Not filled: memory is taken as segments are stored.

@@ -357,3 +357,16 @@ def test_the_hottest_is_never_too_hot():
         powers, _ = adapted(powers, np.full((2, 5), 100), step)
     assert powers[-1] == pytest.approx(HOTTEST)
     assert np.all(np.diff(powers) < 0)
+
+
+def test_weights_of_very_different_size_keep_their_batches(monkeypatch):
+    """Corrected chains: in single precision the second segment would be 0, and one with e^90 infinite."""
+    monkeypatch.setattr(averages, "MANY", 2)
+    kept = averages.Averages(4, 3)
+    for draw, weight in enumerate([1.0, 1e-9, np.exp(90.0)]):
+        kept.at(draw)[0][...] += weight
+    arrays = kept.arrays(3)
+    found = arrays["differences"] + arrays["segment"] * arrays["first"]
+    # Differences from 1 have errors of 1e-16.
+    np.testing.assert_allclose(found[1], 1e-9, atol=2e-16)
+    np.testing.assert_allclose(found[2], np.exp(90.0))
