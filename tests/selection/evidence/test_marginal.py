@@ -500,6 +500,7 @@ def test_shared_integrals_are_the_same_whoever_computes_them(kit, monkeypatch):
         assert again[0] == alone[0]
         assert len(calls) == computed + (0 if numbers else 2)
     # Another seed or target is another integral, and other processes have none.
-    other = MarginalLikelihood(case.regression, b"0123456789abcdeg", 32, 3, 1e-3, shared)
-    assert other.integrate(models[0]).log_marginal != alone[0][0][0]
+    for seed, variance in ((b"0123456789abcdeg", 1e-3), (b"0123456789abcdef", 1e-7)):
+        other = MarginalLikelihood(case.regression, seed, 32, 3, variance, shared)
+        assert other.integrate(models[0]).log_marginal != alone[0][0][0]
     assert not pickle.loads(pickle.dumps(shared))._found

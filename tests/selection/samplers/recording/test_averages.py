@@ -261,7 +261,7 @@ def test_only_averages_of_many_terms_are_kept_in_part():
     for rows, terms, known, kind in (
         (WALK_ROWS, MANY, WALK_ROWS, np.float64),
         (WALK_ROWS, MANY + 1, 1, np.float32),
-        (CORRECTED_ROWS, MANY + 1, CORRECTED_ROWS, np.float32),
+        (CORRECTED_ROWS, MANY + 1, CORRECTED_ROWS, np.float64),
     ):
         kept = Averages(rows, terms)
         assert (kept.known, kept.differences.dtype) == (known, kind)
