@@ -33,9 +33,9 @@ class Integrated:
         check_choice(self.integration, "integration", ("importance", "laplace"))
         if self.pairs == type(self).pairs:  # the default, which may be None
             return
-        check_int(self.pairs, "pairs", low=2)
-        if self.pairs % 2:
-            raise bad_value("pairs", "an even int", self.pairs)
+        pairs = check_int(self.pairs, "pairs", low=2)
+        if pairs % 2:
+            raise bad_value("pairs", "an even int", pairs)
 
     @property
     def exact(self) -> bool:
