@@ -31,7 +31,7 @@ class Integrated:
     def check_integration(self) -> None:
         """Raise :class:`ParameterError` unless `integration` and `pairs` are valid."""
         check_choice(self.integration, "integration", ("importance", "laplace"))
-        if self.pairs == type(self).pairs:  # the default, which may be None
+        if self.pairs is type(self).pairs is None:  # the default of samplers that choose the number
             return
         pairs = check_int(self.pairs, "pairs", low=2)
         if pairs % 2:
