@@ -69,15 +69,21 @@ def _sampled(space: ModelSpace, existence: Existence | None, rng: np.random.Gene
         good = np.ones(len(gamma)) if existence is None else existence.exists(gamma).astype(float)
         size = gamma.sum(axis=1, dtype=np.int64)
         for rows in np.array_split(np.arange(len(gamma)), BATCHES):
-            shares.append(np.bincount(size[rows], weights=good[rows], minlength=space.n_terms + 1))
+            shares.append(np.bincount(size[rows], weights=good[rows]))
             kept.append(good[rows].sum())
     if not sum(kept):
         unknown = np.full(space.n_terms + 1, np.nan)
         return PriorSizes(unknown, unknown)
-    probability = np.sum(shares, axis=0) / sum(kept)
+    # Larger sizes than those drawn are not computed: of many terms that is much memory.
+    counts = np.zeros((len(shares), max(share.size for share in shares)))
+    for row, share in zip(counts, shares, strict=True):
+        row[: share.size] = share
+    probability = counts.sum(axis=0) / sum(kept)
     # A ratio of batch sums: its residuals have mean 0.
-    residual = (np.array(shares) - np.array(kept)[:, None] * probability) / np.mean(kept)
-    return PriorSizes(probability, residual.std(axis=0, ddof=1) / np.sqrt(len(shares)))
+    residual = (counts - np.array(kept)[:, None] * probability) / np.mean(kept)
+    found = np.zeros((2, space.n_terms + 1))
+    found[:, : probability.size] = probability, residual.std(axis=0, ddof=1) / np.sqrt(len(shares))
+    return PriorSizes(*found)
 
 
 def sizes_of(space: ModelSpace, gamma_sizes: IntArray, log_prior: FloatArray) -> PriorSizes:

@@ -21,10 +21,10 @@ cdef class ConjugateEvidence(Evidence):
     cdef unsigned char* gamma         # (J)
     cdef int n_lone                   # number of terms of a single column
     cdef const int* which             # (J): these terms first
-    cdef double* gathered             # (6, n_lone), as the next three: workspace of `changes`
-    cdef double* dets
-    cdef double* fits
-    cdef double* found
+    cdef double* gathered             # (6, n_lone): workspace of `changes`, as the next three
+    cdef double* dets                 # (PART)
+    cdef double* fits                 # (PART)
+    cdef double* found                # (J), NULL if all terms have a single column
 
     cdef double now(self) noexcept nogil
     cdef double worth(self, int inside, int d, double log_precision, double log_det,

@@ -32,6 +32,7 @@ cdef double ROUNDING = 1e-12
 
 cdef enum:
     MOST_PART = 16              # columns of terms whose patterns are computed together
+    PART = 4096                 # terms of a single column whose changes are computed together
 
 cdef enum:                      # arrays over the terms of a single column, see entering.h
     LEFT = 0
@@ -46,6 +47,19 @@ LOST = (
     "fit the response perfectly, under a normal prior that is all but flat. Give the prior a smaller scale, "
     "or leave columns out."
 )
+
+
+cdef const double[::1] _by_group(const double[::1] values, const int[::1] groups, bint single):
+    """Return the sums of the values of columns by group: the values, if each has a single one; 0 for None."""
+    cdef double[::1] out
+    cdef int j, k
+    if single and values is not None:
+        return values
+    out = np.zeros(groups.shape[0])
+    for j in range(groups.shape[0] - 1 if values is not None else 0):
+        for k in range(groups[j], groups[j + 1]):
+            out[j] += values[k]
+    return out
 
 
 cdef class ConjugateEvidence(Evidence):
@@ -81,23 +95,20 @@ cdef class ConjugateEvidence(Evidence):
                  const int[::1] term_start not None, *, const double[::1] log_weights=None,
                  Gram prior=None, int flat=0, const double[::1] penalty=None, double rank_tol=0.0,
                  most=None):
-        cdef int j, k, size = gram.size, terms = term_start.shape[0] - 1, base = term_start[0]
+        cdef int size = gram.size, terms = term_start.shape[0] - 1, base = term_start[0]
         if cross.shape[0] != size or term_start[terms] != size or not 0 <= flat <= base:
             raise ValueError("gram, cross and term_start do not fit together")
         if prior is not None and (prior.size != size or log_weights is not None):
             raise ValueError("prior must be of the size of gram, and replaces log_weights")
         groups = np.concatenate([np.arange(base), term_start]).astype(np.intc)
-        cdef double[:, ::1] sums = np.zeros((2, base + terms + 1))
-        for j in range(base + terms):
-            for k in range(groups[j], groups[j + 1]):
-                sums[0, j] += log_weights[k] if log_weights is not None else 0.0
-                sums[1, j] += penalty[k] if penalty is not None else 0.0
-        cdef unsigned char[::1] gamma = np.zeros(terms + 1, dtype=np.uint8)
         lone = np.diff(term_start) == 1
         # If all terms have one column, results are written where they are asked for, from where columns are.
-        cdef bint direct = np.all(lone)
-        cdef double[:, ::1] many = np.zeros((2 if direct else 3, terms + 1))
-        cdef int[::1] which = np.append(np.argsort(~lone, kind="stable"), 0).astype(np.intc)
+        cdef bint direct = size > 0 and np.all(lone)
+        cdef const double[::1] precisions = _by_group(log_weights, groups, direct)
+        cdef const double[::1] penalties = _by_group(penalty, groups, direct)
+        cdef unsigned char[::1] gamma = np.zeros(terms + 1, dtype=np.uint8)
+        cdef double[::1] many = np.zeros(2 * PART + (0 if direct else terms))
+        cdef const int[::1] which = np.append(np.argsort(~lone, kind="stable"), 0).astype(np.intc)
         cdef double[::1] gathered = np.zeros(1 if direct else 6 * np.sum(lone) + 1)
         self.n_terms = terms
         self.n_base = base
@@ -107,12 +118,12 @@ cdef class ConjugateEvidence(Evidence):
         self.prior = None if prior is None else Tableau(prior, np.zeros(size), groups)
         self.rank_tol = rank_tol
         self.most = INT_MAX if most is None else most
-        self.arrays = (sums, gamma, many, which, gathered)
-        self.log_weights = &sums[0, 0]
-        self.penalties = &sums[1, 0]
+        self.arrays = (precisions, penalties, gamma, many, which, gathered)
+        self.log_weights = &precisions[0]
+        self.penalties = &penalties[0]
         self.gamma = &gamma[0]
-        self.dets, self.fits = &many[0, 0], &many[1, 0]
-        self.found = NULL if direct else &many[2, 0]
+        self.dets, self.fits = &many[0], &many[PART]
+        self.found = NULL if direct else &many[2 * PART]
         self.n_lone, self.which, self.gathered = np.sum(lone), &which[0], &gathered[0]
         self.value = NAN
 
@@ -267,31 +278,36 @@ cdef class ConjugateEvidence(Evidence):
     cdef void changes(self, double* out) noexcept nogil:
         """Vectorised for entering terms of a single column, the usual case; others one by one."""
         cdef const double* numbers[6]
-        cdef int i, n = self.n_lone if self.d < self.most else 0
+        cdef int i, at = 0, width, column, n = self.n_lone if self.d < self.most else 0
         cdef bint direct = n == self.n_terms, with_prior = self.prior is not None
         cdef double* into = out if direct else self.found
         cdef double known = self.log_precision - self.tableau.log_det, value = self.value
         cdef double limit = NEAR * self.rank_tol / self.least if self.rank_tol > 0.0 else -INFINITY
         if n:
             self.lone_columns(numbers)
-            entering_fits(n, numbers[LEFT], numbers[OWN], numbers[WHOLE], limit, with_prior, numbers[CROSS],
-                          self.tableau.fit - self.penalty, numbers[PENALTY], self.fits)
+            if with_prior:
+                known += self.prior.log_det
+        while at < n:
+            width = min(PART, n - at)
+            entering_fits(width, numbers[LEFT] + at, numbers[OWN] + at, numbers[WHOLE] + at, limit, with_prior,
+                          numbers[CROSS] + at, self.tableau.fit - self.penalty, numbers[PENALTY] + at,
+                          self.fits)
             if direct:
                 for i in range(self.tableau.n_active):
-                    if self.tableau.active[i] >= self.n_base:
-                        self.fits[self.tableau.active[i] - self.n_base] = NAN
+                    column = self.tableau.active[i] - self.n_base - at
+                    if 0 <= column < width:
+                        self.fits[column] = NAN
             else:
-                for i in range(n):
-                    if self.gamma[self.which[i]]:
+                for i in range(width):
+                    if self.gamma[self.which[at + i]]:
                         self.fits[i] = NAN
             if self.score.with_det:
-                if with_prior:
-                    known += self.prior.log_det
-                entering_dets(
-                    n, numbers[LEFT], numbers[OWN], with_prior, known, numbers[LOG_WEIGHT], self.dets)
-            self.score.of_many(self.d + 1, n, self.dets, self.fits, into)
-            for i in range(n):
-                into[i] -= value
+                entering_dets(width, numbers[LEFT] + at, numbers[OWN] + at, with_prior, known,
+                              numbers[LOG_WEIGHT] + at, self.dets)
+            self.score.of_many(self.d + 1, width, self.dets, self.fits, into + at)
+            at += PART
+        for i in range(n):
+            into[i] -= value
         for i in range(n):
             # NaN: the term is included, or rounding or the rank rule may matter.
             if into[i] != into[i]:

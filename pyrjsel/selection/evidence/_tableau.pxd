@@ -20,7 +20,7 @@ cdef class Tableau:
     cdef int widest
     cdef int* active             # (n_columns): column of the i-th row
     cdef int* place              # (n_columns): row of an active column, or -1
-    cdef int* group              # (n_columns): group of a column
+    cdef const int* group        # (n_columns): group of a column
     cdef double** rows           # V at active columns, V A_g. at others
     cdef double* s               # coefficients at active columns, residual cross-products at others
     cdef double* blocks          # residual A_jj - A_jg V A_gj of excluded groups

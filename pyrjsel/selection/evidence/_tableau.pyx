@@ -63,21 +63,26 @@ cdef class Tableau:
 
     def __init__(self, Gram gram not None, const double[::1] cross not None,
                  const int[::1] start not None):
-        cdef int size = gram.size, j, k
+        cdef int size = gram.size
         if cross.shape[0] != size or start[0] != 0 or start[start.shape[0] - 1] != size:
             raise ValueError("gram, cross and start do not fit together")
         widths = np.diff(start)
         cdef int widest = max(widths, default=0)
-        cdef int[::1] block = np.concatenate([[0], np.cumsum(widths**2)]).astype(np.intc)
+        # If every group is one column, the three are the same numbers.
+        cdef bint plain = np.all(widths == 1)
+        cdef const int[::1] block = start, group = start
+        if not plain:
+            block = np.concatenate([[0], np.cumsum(widths**2)]).astype(np.intc)
+            group = np.append(np.repeat(np.arange(widths.size), widths), 0).astype(np.intc)
         cdef double[::1] blocks0 = np.append(gram.blocks(start), 0.0)
         cdef double[::1] numbers = np.zeros(2 * size + blocks0.shape[0] + 2 * widest * (widest + 1))
-        cdef int[::1] places = np.zeros(3 * size + 1, dtype=np.intc)
+        cdef int[::1] places = np.zeros(2 * size + 1, dtype=np.intc)
         self.release()
         self.rows = <double**> calloc(max(size, 1), sizeof(double*))
         if self.rows == NULL:
             raise MemoryError("no memory for a swept Gram matrix")
         self.gram = gram
-        self.arrays = (cross, start, block, blocks0, numbers, places)
+        self.arrays = (cross, start, block, group, blocks0, numbers, places)
         self.n_columns = size
         self.n_groups = start.shape[0] - 1
         self.start = &start[0]
@@ -88,14 +93,11 @@ cdef class Tableau:
         self.widest = widest
         self.active = &places[0]
         self.place = self.active + size
-        self.group = self.place + size
+        self.group = &group[0]
         self.blocks = &numbers[0]
         self.s = self.blocks + blocks0.shape[0]
         self.r = self.s + size
         self.small = self.r + size
-        for j in range(self.n_groups):
-            for k in range(start[j], start[j + 1]):
-                self.group[k] = j
         self.clear()
 
     def __dealloc__(self):

@@ -32,7 +32,7 @@ cdef class TypedColumns:
     cdef const double* mean        # (m.size)
     cdef const double* scale       # (size)
     cdef const double* weight      # (n), NULL if all are one
-    cdef const int64_t* kept       # (size): their numbers
+    cdef const int64_t* kept       # (size): their numbers, increasing
 
     cdef void load(self, int j, double* out) noexcept nogil
     cdef void products_of(self, const double* v, double* scratch, double* out) noexcept nogil
@@ -50,6 +50,5 @@ cdef class TypedGram(Gram):
     cdef double total
     cdef int at                    # the row in `out`, or -1
     cdef const double* extra       # (size), added to the diagonal
-    cdef double* out               # (size)
-    cdef double* scratch           # (columns.m.size)
+    cdef double* out               # (size), with room for columns.m.size
     cdef double* own               # (n)

@@ -39,7 +39,7 @@ cdef class TypedColumns:
     scale : float64 array (D,)
         Standard deviations of the columns `kept`.
     kept : int64 array (D,)
-        Numbers of these columns.
+        Numbers of these columns, increasing.
     n : int
         Number of rows.
     weight : float64 array (n,) or None
@@ -58,8 +58,8 @@ cdef class TypedColumns:
             raise ValueError("the arrays of a matrix do not fit together")
         if weight is not None and weight.shape[0] != n:
             raise ValueError("weight must have one value a row")
-        if np.min(kept) < 0 or np.max(kept) >= p:
-            raise ValueError("kept must be numbers of columns")
+        if np.min(kept) < 0 or np.max(kept) >= p or np.any(np.diff(kept) <= 0):
+            raise ValueError("kept must be numbers of columns, increasing")
         self.m.rows, self.m.first = NULL, NULL
         if first is None:
             if x.shape != (n, p) or item not in map(abs, x.strides):
@@ -91,7 +91,7 @@ cdef class TypedColumns:
             out[i] = (out[i] - mean) / scale
 
     cdef void products_of(self, const double* v, double* scratch, double* out) noexcept nogil:
-        """out := products of all standardised columns with v."""
+        """out := products of all standardised columns with v; `scratch`, of all columns, may be `out`."""
         cdef int k
         typed_products(&self.m, self.mean, v, scratch)
         for k in range(self.size):
@@ -101,12 +101,11 @@ cdef class TypedColumns:
         """Return the products (D,) of the standardised columns with a vector (n,), in one pass."""
         if v.shape[0] != self.m.n:
             raise ValueError("v must have one value a row")
-        out, scratch = np.empty(self.size), np.empty(self.m.size)
+        out = np.empty(self.m.size)
         cdef double[::1] view = out
-        cdef double[::1] work = scratch
         with nogil:
-            self.products_of(&v[0], &work[0], &view[0])
-        return out
+            self.products_of(&v[0], &view[0], &view[0])
+        return out[: self.size]
 
     def take(self, which):
         """Return standardised columns, (d, n)."""
@@ -172,7 +171,7 @@ cdef class TypedGram(Gram):
 
     def __init__(self, TypedColumns columns not None, const double[::1] extra not None, double total,
                  RowStore store not None):
-        cdef double[::1] numbers = np.empty(columns.size + columns.m.size + columns.m.n)
+        cdef double[::1] numbers = np.empty(columns.m.size + columns.m.n)
         if extra.shape[0] != columns.size or store.kept.size != columns.size:
             raise ValueError("columns, extra and store do not fit together")
         self.size = columns.size
@@ -180,8 +179,7 @@ cdef class TypedGram(Gram):
         self.arrays = (extra, numbers)
         self.extra = &extra[0]
         self.out = &numbers[0]
-        self.scratch = self.out + columns.size
-        self.own = self.scratch + columns.m.size
+        self.own = self.out + columns.m.size
 
     cdef const double* row(self, int j) noexcept nogil:
         cdef Py_ssize_t i
@@ -192,7 +190,7 @@ cdef class TypedGram(Gram):
             if self.columns.weight != NULL:
                 for i in range(self.columns.m.n):
                     self.own[i] *= self.columns.weight[i]
-            self.columns.products_of(self.own, self.scratch, self.out)
+            self.columns.products_of(self.own, self.out, self.out)
             self.store.put(j, self.out)
         self.out[j] += self.extra[j]
         self.at = j

@@ -454,7 +454,7 @@ class GaussianRegression(TermColumns):
     @property
     def right(self) -> FloatArray:
         """The vector c = X'Wy + P m, (D,)."""
-        return self.cross + self.prior.precision * self.prior.mean
+        return self.cross + self.prior.precision * self.prior.mean if self.prior.mean.any() else self.cross
 
     @property
     def penalty(self) -> FloatArray:
