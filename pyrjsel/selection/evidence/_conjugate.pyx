@@ -289,9 +289,9 @@ cdef class ConjugateEvidence(Evidence):
                 known += self.prior.log_det
         while at < n:
             width = min(PART, n - at)
-            entering_fits(width, numbers[LEFT] + at, numbers[OWN] + at, numbers[WHOLE] + at, limit, with_prior,
-                          numbers[CROSS] + at, self.tableau.fit - self.penalty, numbers[PENALTY] + at,
-                          self.fits)
+            entering_fits(width, numbers[LEFT] + at, numbers[OWN] + at, numbers[WHOLE] + at, limit,
+                          with_prior, numbers[CROSS] + at, self.tableau.fit - self.penalty,
+                          numbers[PENALTY] + at, self.fits)
             if direct:
                 for i in range(self.tableau.n_active):
                     column = self.tableau.active[i] - self.n_base - at

@@ -133,6 +133,22 @@ def test_changes_of_many_lone_columns(linear_kit, closed_prior, dependent):
         np.testing.assert_allclose(evidence.changes_at(gamma), want, rtol=0, atol=1e-9)
 
 
+@pytest.mark.parametrize("sizes", [[1] * 5000, [2] + [1] * 4999], ids=["one", "two"])
+def test_changes_of_thousands_of_columns(sizes):
+    """Beyond 4,096 terms changes are computed in parts, where a term of the model may be in any."""
+    rng = np.random.default_rng(9)
+    y, x = rng.normal(size=20), rng.normal(size=(20, sum(sizes)))
+    regression = GaussianRegression.build(x, y, sizes, Normal(0.8))
+    evidence, fresh = evidence_of(regression), evidence_of(regression)
+    gamma = np.zeros(len(sizes), dtype=np.uint8)
+    gamma[[7, 4095, 4096, 4999]] = 1
+    found, value = evidence.changes_at(gamma), fresh.values(gamma[None])[0]
+    for term in (0, 7, 8, 4094, 4095, 4096, 4097, 4998, 4999):
+        gamma[term] ^= 1
+        np.testing.assert_allclose(found[term], fresh.values(gamma[None])[0] - value, rtol=0, atol=1e-9)
+        gamma[term] ^= 1
+
+
 @pytest.mark.parametrize("prior", [GPrior("n"), Normal(0.8)], ids=["g", "normal"])
 def test_cross_products_on_demand_give_the_same(linear_kit, prior):
     case = linear_kit.case(SIZES, prior)
