@@ -271,7 +271,7 @@ cdef double model_log_prior(const space_t* s, const model_t* m) noexcept nogil:
     cdef int o
     if s.n_orders == 0:
         return s.log_size[m.n_free] + m.log_odds
-    value = 0.0
+    value = s.log_size[m.n_free]
     for o in range(s.n_orders):
         value += _of_order(s, m.n_in[o], m.n_open[o])
     return value + m.log_odds + m.log_open
@@ -344,11 +344,11 @@ cdef void model_changes(const space_t* s, const model_t* m, double* out) noexcep
             if not children_stay(s, m.gamma, j):
                 out[j] = -INFINITY
             elif s.n_orders:
-                out[j] = _change_by_order(s, m, j, turned)
+                out[j] = leaving + _change_by_order(s, m, j, turned)
             else:
                 out[j] = leaving - s.log_odds[j]
         elif growing and _in_budget(s, m, j) and parents_in(s, m.gamma, j):
-            out[j] = _change_by_order(s, m, j, turned) if s.n_orders else entering + s.log_odds[j]
+            out[j] = entering + (_change_by_order(s, m, j, turned) if s.n_orders else s.log_odds[j])
         else:
             out[j] = -INFINITY
 

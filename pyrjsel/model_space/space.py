@@ -49,7 +49,7 @@ class ModelSpace:
     free : ndarray of uint8, shape (J,)
         1 for terms that may be excluded, 0 for those in every model.
     log_size : ndarray of float64, shape (J_free + 1,)
-        s(k); zeros for a prior by order.
+        s(k), added to a prior by order too, where it is zero but in surrogates.
     log_odds : ndarray of float64, shape (J,)
         l_j; 0 for terms that are not free.
     item_start, item : ndarray of int32

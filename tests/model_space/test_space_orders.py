@@ -1,5 +1,6 @@
 """Priors by order under heredity: sums to one, the compiled loops, counting and draws against brute force."""
 
+from dataclasses import replace
 from itertools import chain, combinations
 from math import comb
 
@@ -128,6 +129,7 @@ def test_priors_by_order_sum_to_one_and_are_what_they_say(kit, design, prior, he
 def test_the_compiled_prior_follows_after_random_flips(kit, design, prior, heredity):
     for options in ({}, {"always": "d"} if ("d",) in DESIGNS[design] else {}, {"max_size": 4}):
         space = space_of(kit, design, PRIORS[prior], heredity, **options)
+        space = replace(space, log_size=np.linspace(0.0, 3.0, space.log_size.size) ** 2)  # as in surrogates
         gamma = space.empty_model()
         flips = wandering(space, gamma, np.random.default_rng(3))
         _, trace = debug_flips(Space(space), gamma, flips)

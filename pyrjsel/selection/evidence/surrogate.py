@@ -146,10 +146,10 @@ def learn_corrections(
     """Return the same under mixtures of g-priors with a quadratic function of the number of free terms.
 
     Of shapes (J,) and (free terms + 1,). Beyond the numbers in `gamma` the function goes on by half their
-    range, and then is constant. Priors by order have none; nor do models whose g is known, of which the
-    errors hardly depend on the number: it would be learned from noise, and hide larger models.
+    range, and then is constant. Models whose g is known have none: their errors hardly depend on the number,
+    so it would be learned from noise, and hide larger models.
     """
-    if regression.prior.mixture is None or space.by_order is not None:
+    if regression.prior.mixture is None:
         return learn_correction(gamma, log_ratio), None
     gamma, log_ratio = gamma[-MOST_LESSONS:], log_ratio[-MOST_LESSONS:]
     size = gamma @ space.free.astype(float)

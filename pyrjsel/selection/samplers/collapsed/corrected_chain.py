@@ -393,7 +393,8 @@ class CorrectedChain(CollapsedChain):
         if learnt.of_size is None:
             return learnt
         widest, model, nested = int(np.sqrt(PROBED / self.job.regression.y.size)), before[0].copy(), {}
-        for j in self.rng.permutation(np.flatnonzero(space.free > model)):
+        left = self.rng.permutation(np.flatnonzero(space.free > model))
+        for j in left[np.argsort(space.rank[left], kind="stable")]:  # parents first
             model[j] = 1
             if not space.feasible(model):
                 model[j] = 0
