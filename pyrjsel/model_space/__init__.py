@@ -21,6 +21,7 @@ from pyrjsel.model_space.priors import (
 from pyrjsel.model_space.sampling import sample_models
 from pyrjsel.model_space.sizes import PriorSizes, sizes_of
 from pyrjsel.model_space.space import ModelSpace, check_bounds
+from pyrjsel.model_space.sparse_models import SparseModels, SparseTable
 from pyrjsel.model_space.visited_models import (
     ByModel,
     ModelDraws,
@@ -28,6 +29,7 @@ from pyrjsel.model_space.visited_models import (
     chain_visits,
     count_visits,
     merge_visits,
+    table_of,
 )
 
 __all__ = [
@@ -47,6 +49,8 @@ __all__ = [
     "PriorInclusion",
     "PriorSizes",
     "Space",
+    "SparseModels",
+    "SparseTable",
     "TermLike",
     "TruncatedPoisson",
     "Uniform",
@@ -68,6 +72,7 @@ __all__ = [
     "sample_models",
     "sizes_of",
     "space_facts",
+    "table_of",
     "unpack",
     "walk",
 ]

@@ -1,6 +1,6 @@
 """Models as packed bits: bit ``j % 64`` of word ``j // 64`` is term ``j``, on machines of any byte order."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -8,7 +8,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from pyrjsel._called import called
 from pyrjsel._errors import ParameterError
-from pyrjsel._typing import ByteArray, IntArray, WordArray
+from pyrjsel._typing import BoolArray, ByteArray, IntArray, WordArray
 from pyrjsel._validate import counted
 
 WORD_BITS = 64
@@ -190,6 +190,18 @@ class PackedModels:
         for at in range(0, words.shape[1], step):
             words[: order.size, at : at + step] = words[order, at : at + step]
         return PackedModels(words[: order.size], self.n_terms)
+
+    def chosen(self, rows: IntArray, others: Sequence[ByteArray]) -> "PackedModels":
+        """Return copies of the models `rows`, followed by others, each (J,)."""
+        return PackedModels(np.concatenate([self.words[rows], *map(pack, others)]), self.n_terms)
+
+    def ever(self) -> BoolArray:
+        """Return whether some model has each term, (J,)."""
+        return np.asarray(unpack(np.bitwise_or.reduce(self.words, axis=0), self.n_terms)[0], dtype=bool)
+
+    def always(self) -> BoolArray:
+        """Return whether all models have each term, (J,)."""
+        return np.asarray(unpack(np.bitwise_and.reduce(self.words, axis=0), self.n_terms)[0], dtype=bool)
 
     def sizes(self) -> IntArray:
         """Return the number of terms of each model, (m,)."""

@@ -12,6 +12,7 @@ from pyrjsel._typing import ByteArray, FloatArray, IntArray, WordArray
 from pyrjsel._validate import check_int, counted
 from pyrjsel.model_space._index import index_rows
 from pyrjsel.model_space.bits import PackedModels, n_words, unpack
+from pyrjsel.model_space.sparse_models import MANY_TERMS, SparseModels, SparseTable
 
 _BLOCK = 2**16  # rows looked up at a time, which limits the space reserved for new ones
 
@@ -136,6 +137,11 @@ class ModelTable:
         view.flags.writeable = False
         return view
 
+    @property
+    def models(self) -> PackedModels:
+        """The models, in the memory of the table."""
+        return PackedModels(self._rows[: self._n], self.n_terms)
+
     def gamma(self) -> ByteArray:
         """Return the models unpacked.
 
@@ -213,6 +219,11 @@ class ModelTable:
         return ModelTable.from_arrays, (self.to_arrays(),)
 
 
+def table_of(n_terms: int) -> ModelTable | SparseTable:
+    """Return an empty table of models of `n_terms` terms."""
+    return SparseTable(n_terms) if n_terms > MANY_TERMS else ModelTable(n_terms)
+
+
 def chain_visits(draws: np.ndarray, words: WordArray) -> tuple[WordArray, np.ndarray]:
     """Return the models that one chain visited, in the order of first visits, and the row of each draw.
 
@@ -246,14 +257,14 @@ def chain_visits(draws: np.ndarray, words: WordArray) -> tuple[WordArray, np.nda
 
 
 def merge_visits(
-    chains: Iterable[tuple[WordArray, np.ndarray]], draws: int, n_terms: int
+    chains: Iterable[tuple[WordArray | SparseModels, np.ndarray]], draws: int, n_terms: int
 ) -> tuple[np.ndarray, PackedModels]:
     """Merge the models that chains visited.
 
     Parameters
     ----------
-    chains : iterable of (ndarray, ndarray)
-        Distinct packed models of each chain, and the row of each of its draws.
+    chains : iterable of (ndarray or SparseModels, ndarray)
+        Distinct packed models of each chain, sparse ones of many terms, and the row of each of its draws.
     draws : int
         Number of draws to use from each chain.
     n_terms : int
@@ -273,7 +284,7 @@ def merge_visits(
     >>> merge_visits([(pack([[1, 0], [0, 1]]), np.array([0, 1, 1]))], 3, 2)[0].tolist()
     [[1, 0, 0]]
     """
-    table = ModelTable(n_terms)
+    table: Any = table_of(n_terms)
     found = [table.add(words).astype(np.int32)[rows[:draws]] for words, rows in chains]
     index = np.empty((len(found), draws), dtype=np.int32)
     for row in index:
@@ -285,7 +296,7 @@ def merge_visits(
     rank[order] = np.arange(order.size, dtype=np.int32)
     for row in index:
         row[:] = rank[row]
-    return index, PackedModels(table._rows[: len(table)], n_terms).reordered(order)
+    return index, table.models.reordered(order)
 
 
 def count_visits(index: np.ndarray, models: int) -> IntArray:

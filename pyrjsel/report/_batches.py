@@ -24,8 +24,8 @@ CHUNK = 2**16
 NUMBERS = 2**18
 # Columns of batch means that are processed together.
 COLUMNS = 256
-# Terms whose batch means are in memory together, a multiple of COLUMNS: 8 MB for 30 batches of 4 chains.
-TERMS = 2**13
+# Terms whose batch means are in memory together, a multiple of COLUMNS: 2 MB for 30 batches of 4 chains.
+TERMS = 2**11
 
 
 @dataclass(frozen=True)

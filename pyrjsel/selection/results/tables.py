@@ -15,7 +15,7 @@ from pyrjsel._validate import check_choice
 from pyrjsel._warnings import warn
 from pyrjsel.design import WideRows
 from pyrjsel.families import Values
-from pyrjsel.model_space import PriorInclusion, PriorSizes, prior_inclusion_of, sizes_of, unpack
+from pyrjsel.model_space import PriorInclusion, PriorSizes, prior_inclusion_of, sizes_of
 from pyrjsel.report import (
     IndicatorStats,
     coefficient_table,
@@ -489,10 +489,7 @@ class PosteriorTables(ModelSpaceResults[SelectionModel]):
     @kept_property
     def _visited_columns(self) -> np.ndarray:
         """Columns of the regression, intercept first, that some visited model has."""
-        ever = np.bitwise_or.reduce(self.posterior.packed.words, axis=0)
-        return np.asarray(
-            self.model.regression.model_columns(unpack(ever[None], self.model.space.n_terms)[0])
-        )
+        return np.asarray(self.model.regression.model_columns(self.posterior.packed.ever()))
 
     def _intervals(self, alpha: float, kind: str) -> pd.DataFrame:
         """Return posterior intervals of all columns of the regression."""

@@ -381,7 +381,7 @@ class Chain:
         ahead.state = self.rng.bit_generator.state
         some = found.index[:: job.coefficients_every]
         rng = np.random.Generator(ahead.jumped())
-        coefficients, nuisance = draw_afterwards(job.single(), self.collector.table, some, rng)
+        coefficients, nuisance = draw_afterwards(job.single(), self.collector.table.models, some, rng)
         return replace(found, coefficients=coefficients, nuisance=nuisance)
 
 

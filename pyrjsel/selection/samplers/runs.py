@@ -20,9 +20,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pyrjsel._errors import ConvergenceWarning, DataError
-from pyrjsel._typing import BoolArray, ByteArray, FloatArray, IntArray, WordArray
+from pyrjsel._typing import BoolArray, ByteArray, FloatArray, IntArray
 from pyrjsel._warnings import warn
-from pyrjsel.model_space import ModelSpace, PackedModels, Space, pack, unpack
+from pyrjsel.model_space import ModelSpace, PackedModels, Space
 from pyrjsel.runtime import FitSettings
 from pyrjsel.selection.evidence.laplace import MarginalLikelihood
 from pyrjsel.selection.posterior import FLIP, NOTHING, SEARCH, VISITS, Audit, Posterior, TermModels
@@ -67,11 +67,10 @@ def audit_of(model: SelectionModel, posterior: Posterior) -> Audit:
     single = model._make_marginal(posterior)
     order, odds = _visited_odds(posterior, space, single)
     best = packed[order[0]]
-    ever = _together(np.bitwise_or.reduce(packed.words, axis=0), space)
-    always = _together(np.bitwise_and.reduce(packed.words, axis=0), space) & free
+    ever, always = packed.ever(), packed.always() & free
     asked = np.flatnonzero((~ever | always) & free)
     row, log_odds, how = _visited_models(packed, order, odds, ever)
-    searched: list[WordArray] = []
+    searched: list[ByteArray] = []
     missed: list[tuple[float, int, ByteArray]] = []
     if asked.size:
         draws = posterior.draws
@@ -94,15 +93,15 @@ def audit_of(model: SelectionModel, posterior: Posterior) -> Audit:
                 if item.gamma is None:
                     continue
                 row[item.term] = len(packed) + len(searched)
-                searched.append(pack(item.gamma))
+                searched.append(item.gamma)
                 if _matters(item, values[item.term], posterior, order[0], draws.model.size):
                     missed.append((float(values[item.term]), item.term, item.gamma))
     missed.sort(key=lambda each: (-each[0], each[1]))
     used, row[row >= 0] = np.unique(row[row >= 0], return_inverse=True)
-    words = np.concatenate([packed.words[used[used < len(packed)]], *searched])
+    bases = packed.chosen(used[used < len(packed)].astype(np.intp), searched)
     return Audit(
         always,
-        TermModels(PackedModels(words, space.n_terms), row, how == FLIP),
+        TermModels(bases, row, how == FLIP),
         log_odds,
         how,
         np.array([each[2] for each in missed], dtype=np.uint8).reshape(len(missed), space.n_terms),
@@ -115,11 +114,6 @@ def best_visited(model: SelectionModel, posterior: Posterior) -> ByteArray:
     """Return the best visited model (J,), as used in audits."""
     order, _ = _visited_odds(posterior, model.space, model._make_marginal(posterior))
     return posterior.packed[order[0]]
-
-
-def _together(words: WordArray, space: ModelSpace) -> BoolArray:
-    """Return packed bits as an array (J,)."""
-    return np.asarray(unpack(words[None], space.n_terms)[0], dtype=bool)
 
 
 def _visited_odds(

@@ -327,7 +327,7 @@ class CorrectedChain(CollapsedChain):
         found = super().finish(completed)
         if not self.job.setup.exact:
             return found
-        gamma, visits = self.collector.table.gamma(), np.bincount(found.index)
+        gamma, visits = self.collector.table.models, np.bincount(found.index)
         share = visits / max(1, found.index.size)
         effective, sums = found.described["effective"].copy(), found.sums.copy()
         for row in np.flatnonzero(share >= MATTERS):

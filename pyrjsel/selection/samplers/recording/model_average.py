@@ -9,7 +9,14 @@ import scipy
 
 from pyrjsel._typing import FloatArray, WordArray
 from pyrjsel._validate import listed
-from pyrjsel.model_space import ByModel, ModelSpace, PackedModels, count_visits, merge_visits
+from pyrjsel.model_space import (
+    ByModel,
+    ModelSpace,
+    PackedModels,
+    SparseModels,
+    count_visits,
+    merge_visits,
+)
 from pyrjsel.report.errors import MODEL_ROWS, model_stats
 from pyrjsel.report.mixing import chain_diagnostics, selection_notes
 from pyrjsel.report.stopping import inclusion_figures, mixing_figures
@@ -155,11 +162,11 @@ def _odds(index: np.ndarray, log_posterior: FloatArray, rows: int) -> FloatArray
         return np.asarray(np.exp(known[0] - known))
 
 
-def _visits(chains: list[ChainDraws]) -> Iterator[tuple[WordArray, np.ndarray]]:
+def _visits(chains: list[ChainDraws]) -> Iterator[tuple[WordArray | SparseModels, np.ndarray]]:
     """Yield models and draws of one chain after another, and release their memory."""
     for chain in chains:
         words, index = chain.words, chain.index
-        chain.words, chain.index = words[:0].copy(), index[:0].copy()
+        chain.words, chain.index = np.empty((0, 0), dtype=np.uint64), index[:0].copy()
         yield words, index
 
 

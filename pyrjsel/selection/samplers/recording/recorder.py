@@ -9,7 +9,7 @@ import scipy
 from pyrjsel._errors import StoreError
 from pyrjsel._typing import FloatArray, WordArray
 from pyrjsel.families import NONE, Nuisance, Values
-from pyrjsel.model_space import ModelTable, PackedModels, pack, unpack
+from pyrjsel.model_space import PackedModels, SparseModels, SparseTable, pack, table_of
 from pyrjsel.report.errors import IndicatorStats, indicator_stats
 from pyrjsel.runtime import FitSettings, power_of_2
 from pyrjsel.selection.posterior import Moments
@@ -64,7 +64,9 @@ class ChainDraws:
 
     Attributes
     ----------
-    words, index, log_posterior, coefficients, sums, counts
+    words : ndarray of uint64 or SparseModels
+        Distinct visited models.
+    index, log_posterior, coefficients, sums, counts
         As in :class:`Collector`.
     nuisance : mapping of str to ndarray
         Nuisance parameters of the coefficient draws.
@@ -77,7 +79,7 @@ class ChainDraws:
         These numbers, including draws added at the end.
     """
 
-    words: WordArray
+    words: WordArray | SparseModels
     index: np.ndarray
     log_posterior: FloatArray
     coefficients: "FloatArray | scipy.sparse.csr_array"
@@ -224,7 +226,7 @@ class Collector:
         of_models: Sequence[str] = (),
         n_sums: int = 4,
     ) -> None:
-        self.table = ModelTable(n_terms)
+        self.table = table_of(n_terms)
         self.every = every
         self.nuisance, self.more = nuisance, more
         self.width = n_columns + len(nuisance)
@@ -317,7 +319,7 @@ class Collector:
         """Return all recorded values."""
         coefficients, behind = self.nuisance.split(self.series["coefficients"].rows)
         return ChainDraws(
-            self.table.words,
+            self.table.models if isinstance(self.table, SparseTable) else self.table.words,
             self.series["index"].rows,
             self.series["log_posterior"].rows,
             coefficients,
@@ -331,7 +333,7 @@ class Collector:
 def recorded_by(found: ChainDraws, nuisance: Nuisance | None) -> dict[str, np.ndarray]:
     """Return the recorded values of a chain, with `nuisance` after coefficients; None omits coefficients."""
     held = {
-        "words": found.words,
+        "words": found.words.words if isinstance(found.words, SparseModels) else found.words,
         "index": found.index,
         "log_posterior": found.log_posterior,
         **found.described,
@@ -352,7 +354,7 @@ def recorded_vectors(coefficients: FloatArray, values: Values, nuisance: Nuisanc
 
 
 def draw_afterwards(
-    single: SingleModel, table: ModelTable, index: np.ndarray, rng: np.random.Generator
+    single: SingleModel, models: PackedModels, index: np.ndarray, rng: np.random.Generator
 ) -> "tuple[scipy.sparse.csr_array, dict[str, FloatArray]]":
     """Draw coefficients (m, D + 1) and nuisance parameters (m,) given each of the models `index` (m,)."""
     width = single.regression.n_columns
@@ -363,7 +365,7 @@ def draw_afterwards(
     order = np.argsort(index, kind="stable")
     visited, starts = np.unique(index[order], return_index=True)
     for number, every in zip(visited, np.split(order, starts)[1:], strict=True):
-        model = unpack(table.words[number], table.n_terms)[0]
+        model = models[number]
         for at in range(0, every.size, step):
             places = every[at : at + step]
             vectors, drawn = single.sample(model, places.size, rng)
