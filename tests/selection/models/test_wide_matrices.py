@@ -9,6 +9,7 @@ from scipy import sparse
 
 import pyrjsel as rj
 from pyrjsel.design.wide.layout import ColumnNames
+from pyrjsel.model_space import SparseModels, visited_models
 from pyrjsel.model_space.starts import promising_start
 from pyrjsel.selection.samplers.collapsed.chain import CollapsedChain
 
@@ -136,14 +137,24 @@ def test_sparse_columns_are_saved_too(problem, tmp_path):
     np.testing.assert_array_equal(loaded.predict(), results.predict())
 
 
-def test_longer_runs_and_checkpoints_are_one_run(problem, wide, tmp_path):
+def test_longer_runs_and_checkpoints_are_one_run(problem, monkeypatch, tmp_path):
+    """One of them, and its file, with models by their included terms, as those of more terms are kept."""
     model = quietly(*problem)
-    half = fitted(model, draws=40, burn_in=12)
-    with warnings.catch_warnings():
+    with monkeypatch.context() as many, warnings.catch_warnings():
+        many.setattr(visited_models, "MANY_TERMS", 1000)
+        half = fitted(model, draws=40, burn_in=12, checkpoint=tmp_path / "half")
         warnings.simplefilter("ignore", rj.ConvergenceWarning)
         longer = half.extend(20, n_jobs=1, progress=False)
+        assert isinstance(longer.posterior.packed, SparseModels)
+        longer.save(tmp_path / "longer.rj")
     again = fitted(model, burn_in=12, checkpoint=tmp_path / "here", n_jobs=2)
-    np.testing.assert_array_equal(again.draws.log_posterior, longer.draws.log_posterior)
+    for found in (longer, rj.load(tmp_path / "longer.rj", data=problem)):
+        np.testing.assert_array_equal(found.draws.log_posterior, again.draws.log_posterior)
+        np.testing.assert_array_equal(found.draws.model, again.draws.model)
+        np.testing.assert_array_equal(found.draws.models, again.draws.models)
+        np.testing.assert_array_equal(found.draws.changes, again.draws.changes)
+        pd.testing.assert_frame_equal(found.audit, again.audit)
+        assert found.single_model("hpm").posterior == again.single_model("hpm").posterior
 
 
 def test_chains_that_rest_between_rounds_have_the_same_draws(problem, monkeypatch):
