@@ -338,7 +338,8 @@ class Selection(OverSpace):
             if alone:
                 text += (
                     f" No model can hold {listed(alone)}, whose columns are dependent by themselves: splines "
-                    "by cr(), cc() and te() need constraints='center', and bs() no include_intercept."
+                    "by cr(), cc() and te() need constraints='center', and bs() no include_intercept; "
+                    "factors need rows of positive weight at every level."
                 )
             warn(text, RankWarning)
 

@@ -66,6 +66,16 @@ def test_a_spline_that_spans_the_intercept(frame, maker, term):
     assert maker(f"y ~ {better}", frame).dependent == ()
 
 
+def test_a_factor_with_a_level_of_weight_0(frame):
+    """The warning names it, and what helps; without the rows of that level nothing is dependent."""
+    data = frame.assign(c=[*"abc"] * (N // 3))
+    used = data["c"] != "c"
+    _, message = dependent_model("y ~ x + c", data, weights=used.astype(float))
+    assert "No model can hold c, whose columns" in message
+    assert "factors need rows of positive weight at every level" in message
+    assert rj.logit("y ~ x + c", data[used]).dependent == ()
+
+
 def test_a_spline_beside_its_own_variable(frame):
     """It spans the variable: no model holds both, but either may be in, and the summary lists no others."""
     model, message = dependent_model("y ~ z + x + bs(x, df=4)", frame)
