@@ -5,6 +5,7 @@ from pyrjsel.model_space._space cimport Space, model_t
 
 cdef enum:
     MOST = 12                   # most units that leave, and most that enter
+    PART = 4096                 # terms whose weights are computed together
 
 cdef inline int pointed_at(const double* weight, int n, double u) noexcept nogil:
     """The index selected by u in [0, sum of the weights), never one with weight 0; -1 if all are 0."""
@@ -36,8 +37,8 @@ cdef class Trades:
     cdef unsigned char* gone    # (J) terms that have left, which do not enter again on this path
     cdef double* score          # (2 * MOST + 1, J) log mass changes by flips, along the path
     cdef double* weight         # (J) probabilities of the next unit
-    cdef double* scratch        # (J), as the next two
-    cdef double* root
+    cdef double* scratch        # (PART)
+    cdef double* root           # (PART)
     cdef int* able              # (J) terms that may leave, or enter alone
     cdef bint bounded           # whether there is a budget or a largest size
 

@@ -103,8 +103,8 @@ cdef class Trades:
         ]
         gone = np.zeros(max(1, self.n_terms), dtype=np.uint8)
         # Filled as a path goes on; most are short.
-        reals = np.empty((steps + 3, max(1, self.n_terms)))
-        self.arrays = [*ints, gone, reals]
+        reals, part = np.empty((steps + 1, max(1, self.n_terms))), np.empty((2, PART))
+        self.arrays = [*ints, gone, reals, part]
         cdef int[::1] above_start = ints[0]
         cdef int[::1] above_terms = ints[1]
         cdef int[::1] step = ints[2]
@@ -114,12 +114,13 @@ cdef class Trades:
         cdef int[::1] able = ints[6]
         cdef unsigned char[::1] gone_view = gone
         cdef double[:, ::1] reals_view = reals
+        cdef double[:, ::1] part_view = part
         self.above_start, self.above = &above_start[0], &above_terms[0]
         self.step, self.flip, self.chain, self.paid = &step[0], &flip[0], &chain[0], &paid[0]
         self.gone = &gone_view[0]
         self.able = &able[0]
-        self.weight, self.scratch, self.root = &reals_view[0, 0], &reals_view[1, 0], &reals_view[2, 0]
-        self.score = &reals_view[3, 0]
+        self.weight, self.score = &reals_view[0, 0], &reals_view[1, 0]
+        self.scratch, self.root = &part_view[0, 0], &part_view[1, 0]
         self.bounded = space.c.max_size < self.n_terms or space.c.budget < INFINITY
 
     # ------------------------------------------------------------------ terms that may leave or enter
@@ -197,7 +198,7 @@ cdef class Trades:
 
         The returned probability is that of a further unit after the first.
         """
-        cdef int i, j, e, lacking, n_alone = 0, n_blind = 0
+        cdef int i, j, e, lacking, width, at = 0, n_alone = 0, n_blind = 0
         cdef double top = -INFINITY, total = 0.0, squares = 0.0, alone
         cdef bint simple = self.space.c.heredity == HEREDITY_STRONG and not self.bounded, blind
         # Pointers of their own: the weights that are written might be any of the arrays.
@@ -230,14 +231,17 @@ cdef class Trades:
             if blind:
                 weight[j] = -1.0
                 n_blind += 1
-        for i in range(n_alone):
-            self.scratch[i] = fmax(0.5 * (score[self.able[i]] - top), DEEPEST)
-        exp_minus(n_alone, self.scratch, self.root)
-        for i in range(n_alone):
-            if self.scratch[i] > DEEPEST:
-                self.weight[self.able[i]] = self.root[i]
-                total += self.root[i]
-                squares += self.root[i] * self.root[i]
+        while at < n_alone:
+            width = min(PART, n_alone - at)
+            for i in range(width):
+                self.scratch[i] = fmax(0.5 * (score[self.able[at + i]] - top), DEEPEST)
+            exp_minus(width, self.scratch, self.root)
+            for i in range(width):
+                if self.scratch[i] > DEEPEST:
+                    self.weight[self.able[at + i]] = self.root[i]
+                    total += self.root[i]
+                    squares += self.root[i] * self.root[i]
+            at += PART
         if n_blind == 0 and top == -INFINITY:
             return 0.0
         alone = 0.0 if top == -INFINITY else 1.0 if n_blind == 0 else 1.0 - BLIND

@@ -224,6 +224,10 @@ cdef class Tableau:
                 self.rows[i][column] = -f
         self.rows[k] = self.rows[last]
         self.rows[last] = own
+        # One unused row is kept for the next column.
+        if last + 1 < self.n_columns:
+            free(self.rows[last + 1])
+            self.rows[last + 1] = NULL
         self.active[k] = self.active[last]
         self.place[self.active[k]] = k
         self.place[column] = -1
