@@ -58,7 +58,17 @@ def two_modes():
     return rj.LogitSelection(y.to_numpy(float), x, costs=costs, budget=10.0)
 
 
+def dependent():
+    """Twenty-four columns of four factors and noise, and few events."""
+    rng = np.random.default_rng(1)
+    factors = rng.normal(size=(200, 4)) @ rng.normal(size=(4, 24))
+    x = pd.DataFrame(factors + 0.1 * rng.normal(size=factors.shape)).add_prefix("x")
+    y = x["x0"] + 0.5 * rng.normal(size=200) > 2.5
+    return rj.ProbitSelection(y.to_numpy(float), x)
+
+
 MAKERS = {
+    "dependent": dependent,
     "two modes": two_modes,
     "regular": regular,
     "separating": separating,
@@ -73,6 +83,7 @@ MAKERS = {
         ("regular", "collapsed", {}),
         ("two modes", "collapsed", {}),
         ("separating", "rjmcmc", {"surrogate": 1}),
+        ("dependent", "rjmcmc", {"surrogate": 1}),
         ("crowded", "rjmcmc", {}),
         ("wide", "rjmcmc", {}),
     ],
