@@ -28,9 +28,9 @@ CROWDED = 0.15
 BURN_IN = 200
 # Surrogate jumps per iteration. 569 rows that 30 columns nearly separate took 9 s to an MCSE of 0.005 with
 # one, 13 s with two and 70 s without; 30 rows and 60 columns (crowded) took 70 s with one and 27 s without.
-# With small acceptance rates of pilots, where chains learn better surrogates than a pilot has: of 12 fits with
-# nearly dependent columns 11 took less time with one, 1.3 to 22 times; of 14 others 10 took 1.2 to 2.7 times
-# as long, most of them 2 to 5 s in place of 1 to 3 s.
+# With small acceptance rates of pilots, which know less than chains learn: of 12 fits with nearly dependent
+# columns 11 took less time with one, 1.3 to 22 times; of 14 others 10 took 1.2 to 2.7 times as long, most of
+# them 2 to 5 s in place of 1 to 3 s.
 SURROGATE = 1
 
 
