@@ -3,6 +3,7 @@
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from math import ceil
 from typing import Any
 
 from pyrjsel._validate import bad_value, check_int, check_real, counted
@@ -18,6 +19,10 @@ MCSE, MOST = 0.005, 100_000
 FIRST = 200
 # Iterations of burn-in.
 WARM = 100
+# Rounds grow by what the least accurate figure needs and a tenth more, within limits: errors of short runs
+# are known to a tenth at best, and a run that looked again after a few draws would stop when its errors
+# happen to look small.
+SPARE, LEAST, MOST_GROWTH = 1.1, 1.25, 4.0
 
 
 @dataclass(frozen=True)
@@ -168,19 +173,19 @@ class Clock:
         """Seconds since the start."""
         return time.perf_counter() - self.begun
 
-    def at_least(self, draws: int) -> int:
-        """Return the first round with at least this many draws; rounds double from that of the settings."""
-        size = self.accuracy.first
-        while size < draws:
-            size *= 2
-        return max(draws, min(size, self.accuracy.max_draws))
+    @property
+    def first(self) -> int:
+        """Draws of the first round."""
+        return min(self.accuracy.first, self.accuracy.max_draws)
 
-    def after(self, draws: int, rate: float) -> int:
+    def after(self, draws: int, needed: float, rate: float) -> int:
         """Return the draws of the round after one of `draws`; `draws` if there is none.
 
-        `rate` is draws per second: if time is limited, a round is cut to end at the limit.
+        `needed` is the factor by which the least accurate figure says that draws must grow, and `rate` draws
+        per second: if time is limited, a round is cut to end at the limit.
         """
-        size = max(draws, self.at_least(draws + 1)) if draws < self.accuracy.max_draws else draws
+        growth = min(max(SPARE * needed, LEAST), MOST_GROWTH)
+        size = max(draws, min(ceil(growth * draws), self.accuracy.max_draws))
         limit = self.accuracy.max_seconds
         if limit is not None:
             size = min(size, draws + int(max(0.0, limit - self.seconds) * rate))

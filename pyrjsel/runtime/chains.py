@@ -472,16 +472,16 @@ def _advance(
             made, of = runner.expected()
             n, steps = (n, False) if made == of else (1, True)
         at = time.perf_counter()
-        runner.advance(n)
-        done += n
+        made = runner.advance(n)
+        done += n if made is None else made
         _report(start.chain, done, runner, signals)
         now = time.perf_counter()
         block = next_block(n, now - at)
         if file is not None and (steps or file.due()):
-            file.save(done, before + watch.read(), runner)
+            file.save(done, total, before + watch.read(), runner)
             written = done
     if file is not None and written < done:
-        file.save(done, before + watch.read(), runner)
+        file.save(done, total, before + watch.read(), runner)
     end = ChainEnd(done, 0.0, runner.plain_state()) if start.keep_end else None
     result = runner.finish(done == total) if start.live is None else runner.look()
     spent = before + watch.read()

@@ -171,15 +171,15 @@ class Checkpoint:
         run = digest({"about": dict(self.about), "generator": self.generator})
         return ChainFile(self.folder, f"{label}-{chain}", run, self.begun - self.clock)
 
-    def furthest(self, label: str, chains: int) -> int:
-        """Return the iterations of the longest chain of a job that has saved its state.
+    def planned(self, label: str, chains: int) -> int:
+        """Return the iterations of a chain in the last round of a job of which a state was saved, or 0.
 
         Raises
         ------
         StoreError
             If a file is damaged, or belongs to another run.
         """
-        return max(self.chain(label, chain).done() for chain in range(chains))
+        return max(self.chain(label, chain).planned() for chain in range(chains))
 
 
 class Recording(Protocol):
@@ -264,15 +264,15 @@ class ChainFile:
         seconds, cpu = content.number("seconds", 0.0), content.number("cpu", 0.0)
         return ChainEnd(content.integer("done"), seconds, content.plain("state"), recorded, cpu)
 
-    def done(self) -> int:
-        """Return the iterations of the state saved last, 0 if there is none.
+    def planned(self) -> int:
+        """Return the iterations for which the chain was planned when it saved its state, 0 if it has not.
 
         Raises
         ------
         StoreError
             If the file is damaged, or belongs to another run.
         """
-        return self._content().integer("done") if self._state.exists() else 0
+        return self._content().integer("total") if self._state.exists() else 0
 
     def _content(self) -> Content:
         content = Content(read(self._state).content, f"the state {os.fspath(self._state)!r}")
@@ -284,10 +284,10 @@ class ChainFile:
         """Whether it is time for another save."""
         return time.perf_counter() - self._written >= INTERVAL
 
-    def save(self, done: int, spent: RunTime, runner: Recording) -> None:
+    def save(self, done: int, total: int, spent: RunTime, runner: Recording) -> None:
         """Append the values that a chain has recorded since the last save, and replace its state.
 
-        `spent` is the run time of the chain alone.
+        It has `done` iterations of `total`; `spent` is the run time of the chain alone.
 
         Raises
         ------
@@ -300,6 +300,7 @@ class ChainFile:
         content = {
             "run": self._run,
             "done": done,
+            "total": total,
             "seconds": spent.clock,
             "cpu": spent.cpu,
             "clock": max(0.0, time.time() - self._begun),

@@ -1,6 +1,6 @@
-"""Runs with ``draws="auto"``: rounds of draws, each twice as long, until the figures are accurate.
+"""Runs with ``draws="auto"``: rounds of draws until the figures are accurate.
 
-Each round extends the same run. Accuracy is assessed between rounds only, so the draws depend on the seed
+Each round extends the same run, by as much as the least accurate figure needs. Accuracy is assessed between rounds only, so the draws depend on the seed
 alone: not on the number of workers, on the speed of the machine,
 or on whether the run was killed in between.
 """
@@ -113,7 +113,7 @@ class Rounds:
                     if made
                     else draws / max(sum(spent.clock for spent in outcome.spent), seconds)
                 )
-                following = clock.after(draws, rate)
+                following = clock.after(draws, first.needed, rate)
                 if following <= draws:
                     notes = missed(figures, draws, clock.limit(draws))
                     break
@@ -127,15 +127,14 @@ class Rounds:
 
     def begin(self, clock: Clock) -> int:
         """Return the draws of the first round: the one that a killed run had reached."""
-        draws = clock.at_least(1)
+        draws = clock.first
         if self.earlier is not None:
             # A complete round is assessed before more draws are made.
-            draws = self.length if self.earlier.complete else clock.at_least(self.length)
+            draws = self.length if self.earlier.complete else max(draws, self.length)
         if self.checkpoint is None:
             return draws
-        done = self.checkpoint.furthest(self.label, self.chains)
         job: Any = self.jobs(draws)
-        return max(draws, clock.at_least(max(1, -(-(done - job.burn_in) // job.thin))))
+        return max(draws, (self.checkpoint.planned(self.label, self.chains) - job.burn_in) // job.thin)
 
     @property
     def length(self) -> int:

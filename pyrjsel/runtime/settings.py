@@ -92,6 +92,8 @@ class FitSettings:
         Final states from which chains resume, if they extend a run, with everything they had recorded.
     every : int
         Least thinning interval of large arrays, that of the resumed chains.
+    prolonged : bool
+        Whether burn-in may take longer than `burn_in`, which was not given.
     accuracy : Accuracy or None
         Target accuracy of a run with ``draws="auto"``.
     watch : Stopwatch
@@ -114,6 +116,7 @@ class FitSettings:
     checkpoint: Checkpoint | None = None
     earlier: Ends | None = None
     every: int = 1
+    prolonged: bool = False
     accuracy: Accuracy | None = None
     watch: Stopwatch = field(default_factory=Stopwatch)
     run_time: RunTime = UNKNOWN
@@ -158,6 +161,7 @@ class FitSettings:
         watch = Stopwatch()
         accuracy = Accuracy.check(mcse, max_draws, max_seconds, MOST_DRAWS, usual.first)
         told: dict[str, Any] = {}
+        asked = draws
         if isinstance(draws, str):
             if draws != AUTO:
                 raise bad_value("draws", f"'auto' or an int in [1, {MOST_DRAWS}]", draws)
@@ -185,6 +189,7 @@ class FitSettings:
         if checkpoint is None:
             generator = check_rng(rng)
         else:
+            told["burn_in"] = f"{sizes['burn_in']}{' or more' if burn_in is None else ''}"
             place, generator = Checkpoint.open(checkpoint, {**(about or {}), **sizes, **told}, rng)
             watch = Stopwatch(RunTime(0.0, place.clock))
         return cls(
@@ -193,7 +198,8 @@ class FitSettings:
             n_jobs=n_jobs,
             progress=progress,
             checkpoint=place,
-            accuracy=accuracy if told else None,
+            prolonged=burn_in is None,
+            accuracy=accuracy if isinstance(asked, str) else None,
             watch=watch,
         )
 
@@ -201,6 +207,7 @@ class FitSettings:
         """Return the saved settings: iterations, requested accuracy, and run time."""
         return {
             **{name: getattr(self, name) for name in SIZES},
+            "prolonged": self.prolonged,
             "accuracy": None if self.accuracy is None else self.accuracy.to_plain(),
             "run_time": self.run_time.to_plain(),
             "anew": None if self.anew is None else self.anew.to_plain(),
@@ -219,7 +226,7 @@ class FitSettings:
         """
         sizes: dict[str, Any] = {name: content.integer(name) for name in SIZES}
         settings = cls.check(**sizes, rng=rng, n_jobs=None, progress=None)
-        found: dict[str, Any] = {}  # missing in old files
+        found: dict[str, Any] = {"prolonged": content.flag("prolonged")}
         if "accuracy" in content:
             found["accuracy"] = Accuracy.from_plain(content.part("accuracy"), MOST_DRAWS)
         if "run_time" in content:

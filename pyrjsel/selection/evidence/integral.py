@@ -9,6 +9,8 @@ from pyrjsel._typing import FloatArray
 
 # Largest number of shared integrals, of about 1 kB each, and numbers in all their weighted draws.
 MOST, NUMBERS = 2**15, 2**22
+# Largest number of shared Laplace values, of about 150 bytes each.
+MOST_MODES = 2**18
 
 
 @dataclass(frozen=True)
@@ -64,6 +66,13 @@ class SharedIntegrals:
     def __init__(self) -> None:
         self._found: dict[Hashable, Integral] = {}
         self._room = NUMBERS
+        # Laplace values of packed models.
+        self.modes: dict[bytes, float] = {}
+
+    def make_room(self) -> None:
+        """Forget the Laplace values if there are too many."""
+        if len(self.modes) > MOST_MODES:
+            self.modes.clear()
 
     def get(self, key: Hashable, compute: Callable[[], Integral], draws: bool) -> Integral:
         """Return the integral of a key, with its weighted draws or without them; compute it if it is new.

@@ -89,6 +89,9 @@ EVEN, SHARE, HEAVY = 0.5, 0.05, 25.0
 # far too small, and must be smaller by as much as pairs are missing. Fewer than JUDGED pairs are too few to
 # judge and are used as they are.
 VARIANCE, MARGIN, HALF_MARGIN = 2e-5, 2.0, 1.4
+# Relative variances of improbable models may be larger: with TOTAL / probability, the error of a probability
+# over all models, the root of the sum of p^2 v, is at most that of TOTAL. None is above LOOSE.
+TOTAL, LOOSE = 1e-6, 1e-2
 # So few are not even begun with in models of d columns where d^2 is more than MANY times the number of rows
 # and the root of the variance that is wanted: by the growth of errors, they would not be enough.
 RELIABLE, MANY = 64, 7.0
@@ -104,7 +107,7 @@ JUDGED = 32
 # many, up to MOST. A second stage at the mode gets the number required by the variance, at least twice that
 # of the first, and at most that of all matched proposals.
 STAGES = 4
-FEWEST, MOST = 512, 4096
+FEWEST, MOST = 256, 4096
 # If more effective draws are requested: safety factor of the number of draws, and largest number of pairs.
 AIM, MOST_MORE = 2.0, 2**15
 # Weighted draws for each one that is resampled from them: most, rows times those of fewer, and how many times
@@ -378,6 +381,7 @@ class MarginalLikelihood:
         pairs: int | None = None,
         draws: bool = False,
         variance: float | None = None,
+        whole: float | None = None,
     ) -> Integral:
         """Integrate the likelihood of model `gamma` (J,) against its coefficient prior.
 
@@ -394,7 +398,9 @@ class MarginalLikelihood:
         decided before it is drawn, so the estimate is unbiased given the earlier stages and does not depend
         on its own weights.
 
-        `variance` is the target relative variance of the integral; None is that of the object.
+        `variance` is the target relative variance of the integral; None is that of the object. With `whole`,
+        the log mass of all models divided by the prior of this one, it is larger for improbable models:
+        TOTAL / probability, but at most LOOSE.
         """
         if self.at_maxima:
             return self.approximate(gamma)
@@ -402,14 +408,19 @@ class MarginalLikelihood:
         gamma = np.ascontiguousarray(gamma, dtype=np.uint8)
         count = pairs or self.pairs
         if self.shared is None:
-            return self._integrate(gamma, count, variance, draws)
-        key = self.entropy, pack(gamma).tobytes(), count, variance
-        return self.shared.get(key, partial(self._integrate, gamma, count, variance, True), draws)
+            return self._integrate(gamma, count, variance, whole, draws)
+        key = self.entropy, pack(gamma).tobytes(), count, variance, whole
+        return self.shared.get(key, partial(self._integrate, gamma, count, variance, whole, True), draws)
 
-    def _integrate(self, gamma: ByteArray, count: int, variance: float, draws: bool) -> Integral:
+    def _integrate(
+        self, gamma: ByteArray, count: int, variance: float, whole: float | None, draws: bool
+    ) -> Integral:
         rng, stages = self.stream(gamma), 1
         self.finder.mode(gamma)
         self.check_mode()
+        if whole is not None:
+            probability = np.exp(min(self.finder.log_marginal - whole, 0.0))
+            variance = max(variance, min(TOTAL / max(probability, TOTAL), LOOSE))
         if JUDGED <= count < CAREFUL and self._has_long_tail():
             count = CAREFUL
         elif JUDGED <= count < RELIABLE and self._has_many_columns(variance):
@@ -434,9 +445,11 @@ class MarginalLikelihood:
                 stage = self._at_mode(max(count, 2 * MOST), rng)
                 break
             size = min(max(2 * stage.pairs, FEWEST), MOST)
-            last = stages > STAGES or (not stage.heavy and stage.variance * stage.pairs <= variance * size)
-            size = max(size, count) if last else size
-            stage = self._matched(stage, size, rng)
+            enough = MARGIN * stage.variance * stage.pairs / variance
+            last = stages > STAGES or (not stage.heavy and enough <= MARGIN * size)
+            if last and stages > 2:  # the next proposal is at least as good as that of this stage
+                size = min(size, max(2 * int(enough / 2.0), count, RELIABLE))
+            stage = self._matched(stage, max(size, count) if last else size, rng)
         finder = self.finder
         return Integral(
             finder.log_marginal + stage.log_ratio,

@@ -7,6 +7,7 @@ import numpy as np
 from pyrjsel._typing import ByteArray, FloatArray
 from pyrjsel.families import Family
 from pyrjsel.model_space import ModelSpace, Space
+from pyrjsel.selection.evidence._adjusted import AdjustedEvidence
 from pyrjsel.selection.evidence._conjugate import ConjugateEvidence
 from pyrjsel.selection.priors._score import GaussianScore
 from pyrjsel.selection.priors.base import CompiledPrior
@@ -18,6 +19,9 @@ from pyrjsel.selection.regression.glm import Regression
 RIDGE = 0.25
 # Columns up to which surrogates store all products of columns; of more, chains visit few.
 STORED = 256
+# Largest number of pairs of terms with corrections, and how much smaller than those of terms these are expected
+# to be.
+MOST_PAIRS, PAIR_SCALES = 500, (0.3, 1.0)
 # Largest number of models for learning corrections: the latest ones.
 MOST_LESSONS = 5000
 
@@ -51,14 +55,22 @@ class Surrogate:
         Added to the log prior odds of each term.
     of_size : ndarray (free terms + 1,), optional
         Added to the log prior of models by their number of free terms.
+    pairs : ndarray (J, J), optional
+        Symmetric: added to the log mass for each pair of terms that a model has.
     """
 
     at: FloatArray
     correction: FloatArray
     of_size: FloatArray | None = None
+    pairs: FloatArray | None = None
 
-    def evidences(self, regression: Regression, count: int) -> list[ConjugateEvidence]:
+    def evidences(self, regression: Regression, count: int) -> "list[ConjugateEvidence | AdjustedEvidence]":
         """Return `count` evidences, each with its own state."""
+        found = self._quadratic(regression, count)
+        return found if self.pairs is None else [AdjustedEvidence(each, self.pairs) for each in found]
+
+    def _quadratic(self, regression: Regression, count: int) -> list[ConjugateEvidence]:
+        """Return the evidences without corrections."""
         columns, prior, family = regression.columns, regression.prior, regression.family
         b, nuisance = np.split(self.at, [regression.n_columns])
         if nuisance.size:
@@ -119,8 +131,12 @@ class Surrogate:
 
     def corrected(self, gamma: ByteArray, space: ModelSpace) -> float:
         """Return what is added to the log prior of a model (J,)."""
-        by_size = 0.0 if self.of_size is None else float(self.of_size[int(gamma @ space.free)])
-        return float(gamma @ self.correction) + by_size
+        found = float(gamma @ self.correction)
+        if self.of_size is not None:
+            found += float(self.of_size[int(gamma @ space.free)])
+        if self.pairs is not None:
+            found += 0.5 * float(gamma @ self.pairs @ gamma)
+        return found
 
 
 def learn_correction(gamma: ByteArray, log_ratio: FloatArray) -> FloatArray:
@@ -141,23 +157,78 @@ def learn_correction(gamma: ByteArray, log_ratio: FloatArray) -> FloatArray:
 
 
 def learn_corrections(
-    gamma: ByteArray, log_ratio: FloatArray, regression: Regression, space: ModelSpace
-) -> tuple[FloatArray, FloatArray | None]:
-    """Return the same under mixtures of g-priors with a quadratic function of the number of free terms.
+    at: FloatArray,
+    gamma: ByteArray,
+    log_ratio: FloatArray,
+    weight: FloatArray,
+    regression: Regression,
+    space: ModelSpace,
+) -> Surrogate:
+    """Return the surrogate around `at` with corrections for terms, numbers of terms and pairs of terms.
 
-    Of shapes (J,) and (free terms + 1,). Beyond the numbers in `gamma` the function goes on by half their
-    range, and then is constant. Models whose g is known have none: their errors hardly depend on the number,
-    so it would be learned from noise, and hide larger models.
+    Under mixtures of g-priors with a quadratic function of the number of free terms. Beyond the numbers in
+    `gamma` it goes on by half their range, and then is constant. Models whose g is known have none: their
+    errors hardly depend on the number, so it would be learned from noise, and hide larger models. Pairs are
+    shrunk as much as predicts models best that are left out, one at a time.
+
+    Parameters
+    ----------
+    at : ndarray
+    gamma : ndarray (m, J)
+        Distinct models.
+    log_ratio : ndarray (m,)
+        Log ratio of the marginal likelihood to that of the surrogate without correction.
+    weight : ndarray (m,)
+        How much each model matters, such as the number of its visits.
+    regression : Regression
+    space : ModelSpace
     """
-    if regression.prior.mixture is None:
-        return learn_correction(gamma, log_ratio), None
-    gamma, log_ratio = gamma[-MOST_LESSONS:], log_ratio[-MOST_LESSONS:]
-    size = gamma @ space.free.astype(float)
-    middle, spread = size.mean(), 1.0 + size.var()
-    found = _ridge(np.column_stack([gamma, (size - middle) ** 2 / spread]), log_ratio)
-    beyond = 0.5 * (size.max() - size.min())
-    learnt = np.clip(np.arange(space.log_size.size), size.min() - beyond, size.max() + beyond)
-    return found[:-1], found[-1] * (learnt - middle) ** 2 / spread
+    n_terms, x, size = gamma.shape[1], gamma.astype(float), gamma @ space.free.astype(float)
+    middle = np.average(size, weights=weight)
+    spread = 1.0 + np.average((size - middle) ** 2, weights=weight)
+    if regression.prior.mixture is not None:
+        x = np.column_stack([x, (size - middle) ** 2 / spread])
+    first, second = np.triu_indices(n_terms, 1)
+    varied = np.ptp(gamma, axis=0) > 0 if len(gamma) else np.zeros(n_terms, dtype=bool)
+    both = varied[first] & varied[second]
+    first, second = first[both], second[both]
+    pairs = None
+    if 0 < first.size <= MOST_PAIRS:
+        products = gamma[:, first] * gamma[:, second]
+        found, left = _weighted_ridge(x, log_ratio, weight)
+        for scale in PAIR_SCALES:
+            more, missed = _weighted_ridge(np.column_stack([x, scale * products]), log_ratio, weight)
+            if missed < left:
+                found, left, pairs = more[: x.shape[1]], missed, np.zeros((n_terms, n_terms))
+                pairs[first, second] = pairs[second, first] = scale * more[x.shape[1] :]
+    else:
+        found, _ = _weighted_ridge(x, log_ratio, weight)
+    of_size = None
+    if regression.prior.mixture is not None:
+        beyond = 0.5 * (size.max() - size.min())
+        learnt = np.clip(np.arange(space.log_size.size), size.min() - beyond, size.max() + beyond)
+        of_size = found[-1] * (learnt - middle) ** 2 / spread
+    return Surrogate(at, found[:n_terms], of_size, pairs)
+
+
+def _weighted_ridge(x: FloatArray, y: FloatArray, weight: FloatArray) -> tuple[FloatArray, float]:
+    """Return the slopes (k,) of a ridge regression with an intercept, and its mean squared error left out."""
+    if not len(x):
+        return np.zeros(x.shape[1]), 0.0
+    x, y = x - np.average(x, axis=0, weights=weight), y - np.average(y, weights=weight)
+    rooted = x * np.sqrt(weight)[:, None]
+    if x.shape[1] > len(x):
+        inner = rooted @ rooted.T + RIDGE * np.eye(len(x))
+        slopes = rooted.T @ np.linalg.solve(inner, np.sqrt(weight) * y)
+        leverage = 1.0 - RIDGE * np.diag(np.linalg.inv(inner))
+    else:
+        inner = rooted.T @ rooted + RIDGE * np.eye(x.shape[1])
+        solved = np.linalg.solve(inner, rooted.T)
+        slopes = solved @ (np.sqrt(weight) * y)
+        leverage = np.einsum("ij,ji->i", rooted, solved)
+    leverage += weight / weight.sum()
+    missed = (y - x @ slopes) / np.maximum(1.0 - leverage, 1e-6)
+    return np.asarray(slopes), float(np.average(missed**2, weights=weight))
 
 
 def _ridge(x: FloatArray, y: FloatArray) -> FloatArray:

@@ -11,7 +11,7 @@ from pyrjsel.model_space.sampling import sample_models
 from pyrjsel.selection.evidence.laplace import MarginalLikelihood
 from pyrjsel.selection.regression.glm import Regression
 from pyrjsel.selection.samplers.base import Job
-from pyrjsel.selection.samplers.collapsed.corrected_chain import CorrectedChain, CorrectedMoves
+from pyrjsel.selection.samplers.collapsed.corrected_chain import MOST_MODES, CorrectedChain, CorrectedMoves
 from pyrjsel.selection.samplers.collapsed.options import CorrectedOptions
 from pyrjsel.selection.samplers.enumeration.options import EnumerateOptions
 from pyrjsel.selection.samplers.pilot import TRIED, Pilot, explore
@@ -63,7 +63,7 @@ def sampler_of(
     pilot = pilot_of(regression, space)
     if pilot.width > crowd(regression):
         return "rjmcmc", {}
-    if pilot.acceptance >= LEAST_ACCEPTED and pilot.uneven <= UNEVEN:
+    if space.n_terms <= MOST_MODES or (pilot.acceptance >= LEAST_ACCEPTED and pilot.uneven <= UNEVEN):
         return "collapsed", {}
     return "rjmcmc", {} if len(regression.nuisance) else {"surrogate": SURROGATE}
 

@@ -275,8 +275,8 @@ class Chain:
 
     # ------------------------------------------------------------------ common to all samplers
 
-    def advance(self, n: int) -> None:
-        """Run `n` more iterations; the draws do not depend on the block lengths."""
+    def advance(self, n: int) -> int:
+        """Run `n` more iterations and return how many count; draws do not depend on the block lengths."""
         self.wake()
         job, stop = self.job, self.done + n
         while self.done < stop:
@@ -288,6 +288,7 @@ class Chain:
             self.done = until
             if self.at_mark():
                 self.mark()
+        return n
 
     def stops(self, stop: int) -> list[int]:
         """Return the next stops of the chain: for adaptation, or at the end of a segment of averages."""

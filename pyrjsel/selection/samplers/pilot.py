@@ -13,9 +13,8 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from pyrjsel._typing import FloatArray
 from pyrjsel.model_space.starts import dispersed_start
-from pyrjsel.selection.evidence.surrogate import Surrogate, learn_corrections
+from pyrjsel.selection.evidence.surrogate import Surrogate
 from pyrjsel.selection.samplers.base import Job
 from pyrjsel.selection.samplers.collapsed.corrected_chain import first_lessons, marginal_of
 from pyrjsel.selection.samplers.reversible_jump.rjmcmc import JumpMoves, RJMCMCChain
@@ -106,11 +105,8 @@ def explore(job: Job, wide: int) -> Pilot:
     if one.models:
         at = one.centre()
     gamma, _ = one.walk(Surrogate(at, nothing), gamma, LEARNT, corrected=True)
-    correction: tuple[FloatArray, FloatArray | None] = nothing, None
-    if one.lessons:
-        learnt, ratios = zip(*one.lessons, strict=True)
-        correction = learn_corrections(np.array(learnt), np.array(ratios), job.regression, job.space)
-    gamma, accepted = one.walk(Surrogate(at, *correction), gamma, COUNTED, corrected=True)
+    surrogate = one.corrected(Surrogate(at, nothing))
+    gamma, accepted = one.walk(surrogate, gamma, COUNTED, corrected=True)
     uneven, width = (one.uneven(), one.width()) if one.models else (0.0, 1.0)
     if width <= wide < job.regression.widest(job.space.max_size):
         width = max(width, _jump_width(job, wide))

@@ -8,7 +8,7 @@ from pyrjsel._typing import ByteArray, FloatArray
 from pyrjsel.model_space import ModelSpace, Space
 from pyrjsel.selection.evidence._evidence import Evidence
 from pyrjsel.selection.evidence.laplace import MarginalLikelihood
-from pyrjsel.selection.evidence.surrogate import Surrogate
+from pyrjsel.selection.evidence.surrogate import Surrogate, learn_corrections
 from pyrjsel.selection.samplers._walk import Walk
 
 SEED = 0
@@ -78,6 +78,14 @@ class SurrogateChain:
                 walk.set_state(before)
             accepted += int(taken)
         return walk.gamma()[0], accepted
+
+    def corrected(self, surrogate: Surrogate) -> Surrogate:
+        """Return a surrogate with corrections learnt from the last run."""
+        if not self.lessons:
+            return surrogate
+        models, ratios = map(np.array, zip(*self.lessons, strict=True))
+        regression, weight = self.marginal.regression, np.ones(len(models))
+        return learn_corrections(surrogate.at, models, ratios, weight, regression, self.space)
 
     def centre(self) -> FloatArray:
         """Return the mean expansion point of the models of the last run, without the first third."""

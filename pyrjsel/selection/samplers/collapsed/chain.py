@@ -150,11 +150,10 @@ class CollapsedChain(Chain):
         powers = known.array("powers", float, (count,))
         if powers[0] != 1 or not (powers > 0).all():
             raise known.wrong("powers", "positive, the first of them 1")
-        left = job.total - known.integer("done", high=job.total)
         return {
             "gamma": chain_models(job, known, count),
             "powers": powers,
-            "since": known.integer("since", high=min(EVERY, left)),
+            "since": known.integer("since", high=EVERY),
             "moves": known.array("moves", np.int64, (2, len(job.setup.names))),
             "exchanged": known.array("exchanged", np.int64, (2, count - 1)),
             "learnt": cls.read_learnt(job, known.part("learnt")),
@@ -178,8 +177,12 @@ class CollapsedChain(Chain):
         self.restore_mark(values)
         self.at = ChainState(self.done, self.rng.bit_generator.state, {**values, "since": 0})
         if values["since"]:
-            self.run(values["since"])
-            self.done += values["since"]
+            self.catch_up(values["since"])
+
+    def catch_up(self, since: int) -> None:
+        """Run the iterations since the last adaptation again."""
+        self.run(since)
+        self.done += since
 
     def restore_mark(self, values: dict[str, Any]) -> None:
         """Create the loop at the values of a refactorised state."""
@@ -292,6 +295,11 @@ class CollapsedChain(Chain):
         """Return the counts of proposals and acceptances since the end of burn-in, exchanges last."""
         return np.concatenate(self.tallies(), axis=1)
 
+    @property
+    def since(self) -> int:
+        """Iterations since the last adaptation."""
+        return self.done - self.at.done
+
     def learnt(self) -> dict[str, np.ndarray]:
         """Return the arrays of a state besides models, temperatures and counts."""
         return {}
@@ -311,5 +319,5 @@ class CollapsedChain(Chain):
 
     def state(self) -> ChainState:
         """Return the state between two iterations; a chain created from it has the same further draws."""
-        values = {**self.at.values, "since": self.done - self.at.done}
+        values = {**self.at.values, "since": self.since}
         return ChainState(self.at.done, self.at.bit_generator, values)

@@ -8,8 +8,14 @@ with pi from integrated marginal likelihoods, which depend only on the seed of t
 chain on the surrogate is reversible with respect to pi~, so pi is invariant for any pi~. With replicas at
 several temperatures it is reversible with respect to the product of pi~ and its powers, and the ratio is the
 same: on rejection all replicas return. pi~ is adapted during burn-in and then fixed.
+
+In burn-in pi is that of Laplace's approximation, which takes a hundredth of the time of an integral and
+hardly differs from it as a function of the model. Unless its length is given, burn-in goes on until pi~ is
+accepted. Where no quadratic surrogate is, as for models that separate the classes, Laplace's approximation
+becomes pi~: it takes a mode for every neighbour of a visited model, but fits.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -20,6 +26,8 @@ from pyrjsel._errors import DataError
 from pyrjsel._typing import ByteArray, FloatArray, IntArray
 from pyrjsel.model_space import ModelSpace, pack
 from pyrjsel.model_space.bits import n_words
+from pyrjsel.selection.evidence._evidence import Evidence
+from pyrjsel.selection.evidence._laplace_evidence import LaplaceEvidence
 from pyrjsel.selection.evidence.importance_quality import MATTERS
 from pyrjsel.selection.evidence.integral import Integral, SharedIntegrals
 from pyrjsel.selection.evidence.laplace import MarginalLikelihood
@@ -40,6 +48,13 @@ KEPT_INTEGRALS = 2**15
 VARIANCE = 5e-4
 # Proportions of burn-in without correction, and with updates of the expansion.
 LEAD, EXPAND, LEARN = 0.25, 0.5, 0.75
+# Iterations beyond burn-in after which a surrogate is judged by the proportion accepted since the last time,
+# and the proportion with which burn-in ends: good surrogates have 0.9, and one that is accepted half as often
+# takes more than twice as many draws. After the last it ends in any case.
+JUDGED: tuple[tuple[int, float], ...] = ((50, 0.85), (100, 0.8), (200, 0.7), (400, 0.6), (800, 0.5))
+# A surrogate that is accepted less often at one of these times gives way to Laplace's approximation, whose
+# draws are TIMES closer together: each takes about that many modes more. Not with more than MOST_MODES terms.
+POOR, AT, SHORTER, MOST_MODES = 0.4, (200, 800), 5.0, 64
 # Steps of the search for the first expansion, from the smallest model, and their length.
 SEARCH_STEPS, SEARCH_TIME = 8, 2.0
 # Proportion of its visits by one chain that a model may have more of by all of them.
@@ -49,8 +64,19 @@ REPLACEMENTS = 2
 # Limit of rows times squared columns of models that are evaluated beyond those visited: some tenths of a
 # second.
 PROBED = 1e8
+# Largest number of terms, of those that all visited models had or none, for which that is done.
+MOST_FLIPPED = 64
+# Terms that fewer of the visited models had or lacked are looked at beside so many of them, with at most
+# PROBES models in all: from two models without a term its correction was wrong by four.
+FEW_SIDES, PROBES = 20, 400
+# A model matters less for learning if its log mass is so much below that of the median visit.
+NEAR = 3.0
+# Largest number of the last models of burn-in from which a surrogate learns: some hundredths of a second.
+LESSONS = 2**10
+# Log masses of all models are rounded to a multiple of this: chains with the same share their integrals.
+ROUNDED = 4.0
 # Number of the last models of burn-in used for learning.
-LEARNT = 2**16
+LEARNT = 2**12
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,6 +96,8 @@ class Integrals:
     space : ModelSpace
     exact : bool
         Whether Laplace values are corrected by importance sampling.
+    whole : float, optional
+        Log posterior mass of all models, about: improbable models then have less precise integrals.
 
     Attributes
     ----------
@@ -79,8 +107,10 @@ class Integrals:
         By number of the model in the loop.
     """
 
-    def __init__(self, marginal: MarginalLikelihood, space: ModelSpace, exact: bool) -> None:
-        self.marginal, self.space, self.exact = marginal, space, exact
+    def __init__(
+        self, marginal: MarginalLikelihood, space: ModelSpace, exact: bool, whole: float | None = None
+    ) -> None:
+        self.marginal, self.space, self.exact, self.whole = marginal, space, exact, whole
         self.models = KnownModels(n_words(space.n_terms), marginal.regression.n_columns)
         self.known: list[Known] = []
 
@@ -102,15 +132,18 @@ class Integrals:
             self.known.clear()
 
     def _make(self, gamma: ByteArray) -> Known:
+        log_prior = float(self.space.log_prior(gamma))
         try:
-            find = self.marginal.integrate if self.exact else self.marginal.approximate
-            found = find(gamma)
+            if self.exact:
+                whole = None if self.whole is None else self.whole - log_prior
+                found = self.marginal.integrate(gamma, whole=whole)
+            else:
+                found = self.marginal.approximate(gamma)
         except DataError:
             if self.marginal.finder.status != 1:
                 raise
             nothing = Integral(-np.inf, 0.0, np.empty(0, dtype=np.intp), np.empty((3, 0)), None, None)
             return Known(-np.inf, nothing)
-        log_prior = float(self.space.log_prior(gamma))
         return Known(found.log_marginal + log_prior, found)
 
 
@@ -126,6 +159,8 @@ class CorrectedMoves(CollapsedMoves):
         Pairs of importance draws per model.
     exact : bool
         Whether Laplace values are corrected by importance sampling.
+    prolonged : bool
+        Whether burn-in goes on until the surrogate is accepted.
     shared : SharedIntegrals
         Those of all chains of the run in a process.
     """
@@ -133,6 +168,7 @@ class CorrectedMoves(CollapsedMoves):
     entropy: bytes = field(default=bytes(16), kw_only=True)
     pairs: int = field(kw_only=True)
     exact: bool = field(kw_only=True)
+    prolonged: bool = field(default=False, kw_only=True)
     shared: SharedIntegrals = field(default_factory=SharedIntegrals, kw_only=True, compare=False, repr=False)
 
     @property
@@ -171,11 +207,17 @@ def first_lessons(job: Job, rng: np.random.Generator) -> dict[str, np.ndarray]:
         "at": at,
         "correction": np.zeros(job.space.n_terms),
         "of_size": np.zeros(job.space.log_size.size),
+        "pairs": np.zeros((0, 0)),
         "reference": np.array(np.nan),
         "sum": np.zeros(at.size),
         "count": np.array(0.0),
         "gamma": np.zeros((0, job.space.n_terms), dtype=np.uint8),
-        "log_ratio": np.zeros(0),
+        "log_mass": np.zeros(0),
+        "whole": np.array(np.nan),
+        "modes": np.array(0),
+        "settled": np.array(int(job.burn_in == 0 and not job.setup.prolonged)),
+        "extra": np.array(0),
+        "judged": np.zeros(2, dtype=np.int64),
     }
 
 
@@ -208,54 +250,112 @@ class CorrectedChain(CollapsedChain):
     def read_learnt(cls, job: Job, learnt: Content) -> dict[str, np.ndarray]:
         """Return the surrogate adapted during burn-in, and the data for its adaptation."""
         n_terms, width = job.space.n_terms, job.regression.n_columns + len(job.regression.family.expanded)
+        pairs = learnt.array("pairs", float, (None, None), finite=True)
+        if pairs.size and pairs.shape != (n_terms, n_terms):
+            raise learnt.wrong("pairs", "a number for each pair of terms")
         gamma, sizes = learnt.array("gamma", np.uint8, (None, n_terms)), job.space.log_size.size
         return {
             "at": learnt.array("at", float, (width,), finite=True),
             "correction": learnt.array("correction", float, (n_terms,), finite=True),
-            # The first files have none.
-            "of_size": learnt.array("of_size", float, (sizes,), finite=True)
-            if "of_size" in learnt
-            else np.zeros(sizes),
+            "of_size": learnt.array("of_size", float, (sizes,), finite=True),
+            "pairs": pairs,
             "reference": learnt.array("reference", float, ()),
             "sum": learnt.array("sum", float, (width,)),
             "count": learnt.array("count", float, ()),
             "gamma": gamma,
-            "log_ratio": learnt.array("log_ratio", float, (len(gamma),)),
+            "log_mass": learnt.array("log_mass", float, (len(gamma),)),
+            "whole": learnt.array("whole", float, ()),
+            "modes": learnt.array("modes", np.int64, ()),
+            "settled": learnt.array("settled", np.int64, ()),
+            "extra": learnt.array("extra", np.int64, ()),
+            "judged": learnt.array("judged", np.int64, (2,)),
         }
+
+    def restore(self, values: dict[str, Any]) -> None:
+        """Create the loop at the last adaptation, and run it from there."""
+        self.extra = int(values["learnt"]["extra"])
+        super().restore(values)
+
+    def catch_up(self, since: int) -> None:
+        """Run the iterations since the last adaptation again."""
+        if self.settled or self.done < self.job.burn_in:
+            super().catch_up(since)
+        else:
+            self.run(since)
+            self.extra += since
 
     def restore_mark(self, values: dict[str, Any]) -> None:
         """Create the loop at the values of a refactorised state, with its surrogate."""
         self.marginal = marginal_of(self.job)
-        self.integrals = Integrals(self.marginal, self.job.space, self.job.setup.exact)
         learnt = values["learnt"]
-        self.surrogate = Surrogate(learnt["at"], learnt["correction"], learnt["of_size"])
+        self.modes, self.settled, self.whole = (
+            bool(learnt["modes"]),
+            bool(learnt["settled"]),
+            learnt["whole"],
+        )
+        self.integrals = self.new_integrals()
+        self.surrogate = Surrogate(
+            learnt["at"],
+            learnt["correction"],
+            learnt["of_size"],
+            learnt["pairs"] if learnt["pairs"].size else None,
+        )
         self.reference = np.array([float(learnt["reference"])])
         self.sum, self.count = learnt["sum"].copy(), float(learnt["count"])
-        self.gammas, self.log_ratios = list(learnt["gamma"]), list(learnt["log_ratio"])
+        self.gammas, self.log_masses = list(learnt["gamma"]), list(learnt["log_mass"])
+        self.judged = learnt["judged"].copy()
         self.corrections = values["moves"][:, -1].copy()
         self.use(self.surrogate, values["gamma"], values["powers"])
         self.set_counts(values["moves"], values["exchanged"])
 
     def learnt(self) -> dict[str, np.ndarray]:
         """Return the arrays of a state besides models, temperatures and counts."""
-        n_terms, of_size = self.job.space.n_terms, self.surrogate.of_size
+        n_terms, of_size, pairs = self.job.space.n_terms, self.surrogate.of_size, self.surrogate.pairs
         return {
             "at": self.surrogate.at,
             "correction": self.surrogate.correction,
             "of_size": np.zeros(self.job.space.log_size.size) if of_size is None else of_size,
+            "pairs": np.zeros((0, 0)) if pairs is None else pairs,
             "reference": np.array(self.reference[0]),
             "sum": self.sum.copy(),
             "count": np.array(self.count),
             "gamma": np.array(self.gammas, dtype=np.uint8).reshape(len(self.gammas), n_terms),
-            "log_ratio": np.array(self.log_ratios, dtype=float),
+            "log_mass": np.array(self.log_masses, dtype=float),
+            "whole": np.array(self.whole),
+            "modes": np.array(int(self.modes)),
+            "settled": np.array(int(self.settled)),
+            "extra": np.array(self.extra),
+            "judged": self.judged.copy(),
         }
+
+    @property
+    def since(self) -> int:
+        """Iterations since the last adaptation."""
+        return super().since + self.extra - int(self.at.values["learnt"]["extra"])
+
+    def new_integrals(self) -> Integrals:
+        """Return no integrals: by Laplace's approximation in burn-in, and more precise ones after it."""
+        whole = None if np.isnan(self.whole) else float(self.whole)
+        return Integrals(self.marginal, self.job.space, self.job.setup.exact and self.settled, whole)
 
     def use(self, surrogate: Surrogate, gamma: ByteArray, powers: FloatArray) -> None:
         """Continue with another surrogate."""
-        self.surrogate = surrogate
-        evidences = surrogate.evidences(self.job.regression, powers.size)
-        self.make_walk(evidences, surrogate.space(self.job.space), gamma, powers)
+        self.surrogate, job = surrogate, self.job
+        if self.modes:
+            known = job.setup.shared.modes
+            evidences: Sequence[Evidence] = [
+                LaplaceEvidence(job.space.n_terms, self.laplace_value, known) for _ in powers
+            ]
+        else:
+            evidences = surrogate.evidences(job.regression, powers.size)
+        self.make_walk(evidences, surrogate.space(job.space), gamma, powers)
         self.loop = CorrectedWalk(self.walk, self.integrals.models)
+
+    def laplace_value(self, packed: bytes) -> float:
+        """Return Laplace's approximation for a packed model; -inf if it has no coefficient prior."""
+        bits = np.unpackbits(np.frombuffer(packed, dtype=np.uint8), bitorder="little")
+        self.marginal.mode(bits[: self.job.space.n_terms])
+        return self.marginal.finder.log_marginal if self.marginal.finder.status == 0 else -np.inf
 
     # ------------------------------------------------------------------ one iteration
 
@@ -267,23 +367,49 @@ class CorrectedChain(CollapsedChain):
     def run(self, n: int, block: Block | None = None) -> tuple[int, int]:
         """Run `n` iterations, each corrected; return the numbers of draws and of coefficient vectors."""
         self.integrals.make_room()
+        self.job.setup.shared.make_room()
         self.drawn, kept, done = np.empty(0 if block is None else len(block.words), dtype=np.int64), 0, 0
         while done < n:
             if self.done + done < LEAD * self.job.burn_in:
                 self.lead()
                 done += 1
                 continue
-            burning = self.done + done < self.job.burn_in
+            burning = not self.settled
             more = {} if burning else {"counts": self.corrections, "reference": self.reference}
             if block is not None:
                 more |= self.room(block, done, kept)
-            ran, drawn = self.loop.run(self.rng, 1 if burning else n - done, self.job.setup.time, **more)
+            ran, drawn = self.loop.run(self.rng, 1 if burning else n - done, self.time, **more)
             done, kept = done + ran, kept + drawn
             if burning and ran:
                 self.study()
             elif done < n:
                 self.integrals.of(self.walk.gamma()[0])
         return kept, 0
+
+    @property
+    def time(self) -> float:
+        """Time of an iteration."""
+        time = float(self.job.setup.time)
+        return time / SHORTER if self.modes else time
+
+    def advance(self, n: int) -> int:
+        """Run at most `n` iterations and return how many count: not those that burn-in is prolonged by."""
+        made, job = 0, self.job
+        while n > 0:
+            left = job.burn_in - self.done
+            if left > 0 or self.settled:
+                step = min(n, left) if left > 0 else n
+                made += super().advance(step)
+            else:
+                step = min(n, EVERY - self.extra % EVERY)
+                self.run(step)
+                self.extra += step
+                if self.extra % EVERY == 0:
+                    self.judge()
+                    self.walk.reload()
+                    self.at = self.state_here()
+            n -= step
+        return made
 
     def room(self, block: Block, done: int, kept: int) -> dict[str, Any]:
         """Return the arguments of the loop for what it records after `done` iterations and `kept` draws."""
@@ -313,7 +439,7 @@ class CorrectedChain(CollapsedChain):
     def lead(self) -> None:
         """Run one uncorrected iteration at the beginning of burn-in, and learn from the modes."""
         before = self.walk.gamma()
-        self.walk.run(self.rng, 1, self.job.setup.time)
+        self.walk.run(self.rng, 1, self.time)
         mode = self.marginal.expansion(self.walk.gamma()[0])
         if self.marginal.finder.status == 1:  # the rank rules differ by rounding
             self.walk.set_state(before)
@@ -339,28 +465,85 @@ class CorrectedChain(CollapsedChain):
 
     # ------------------------------------------------------------------ adaptation
 
-    def learn(self, gamma: ByteArray, log_ratio: float) -> None:
-        """Learn the error of the surrogate at a model of burn-in.
+    def learn(self, gamma: ByteArray, log_mass: float) -> None:
+        """Remember a model of burn-in, to learn the error of surrogates there.
 
         Rejected models are included: otherwise a chain that stays where the surrogate has too little mass
         would never learn that it has too much elsewhere.
         """
-        if np.isfinite(log_ratio):
+        if np.isfinite(log_mass):
             self.gammas.append(gamma)
-            self.log_ratios.append(log_ratio + self.surrogate.corrected(gamma, self.job.space))
+            self.log_masses.append(log_mass)
         if len(self.gammas) > LEARNT:
-            del self.gammas[: LEARNT // 2], self.log_ratios[: LEARNT // 2]
+            del self.gammas[: LEARNT // 2], self.log_masses[: LEARNT // 2]
 
-    def without(self, learnt: Surrogate) -> Surrogate:
-        """Return a surrogate with enough mass at models without each term that no visited model lacked.
+    def lessons(self) -> tuple[ByteArray, FloatArray, FloatArray]:
+        """Return the last distinct models (m, J) of burn-in, log ratios (m,) of posterior and surrogate, weights.
 
-        As much, relative to the present model, as that without the term and those with another one in its
-        place have together: with less it would hide such models from chains, and more does no harm.
+        The weight of a model is the number of its visits, less if it is far less probable than most.
+        """
+        before = self.walk.gamma()
+        gamma, mass = np.array(self.gammas[-LESSONS:]), np.array(self.log_masses[-LESSONS:])
+        _, first, count = np.unique(
+            np.packbits(gamma, axis=1), axis=0, return_index=True, return_counts=True
+        )
+        gamma, mass, typical = gamma[first], mass[first], np.median(mass)
+        ratio = mass - [self.surrogate_mass(np.vstack([model, before[1:]])) for model in gamma]
+        self.walk.set_state(before)
+        weight = count * np.exp(0.5 * np.minimum(mass - typical + NEAR, 0.0))
+        known = np.isfinite(ratio)
+        return gamma[known], ratio[known], weight[known]
+
+    def surrogate_mass(self, gamma: ByteArray) -> float:
+        """Return the log mass of a model by the surrogate, first of `gamma` (K, J); infinite without one."""
+        try:
+            self.walk.set_state(gamma)
+        except SingularModelError:  # where the rank rules differ by rounding
+            return np.inf
+        return float(self.walk.log_mass()[0])
+
+    def learned(self) -> Surrogate:
+        """Return a surrogate around the mean of the last coefficients, corrected by what has been learnt."""
+        at = self.sum / self.count if self.count else self.surrogate.at
+        self.replace_surrogate(Surrogate(at, np.zeros(self.job.space.n_terms)))
+        self.probe()
+        job = self.job
+        learnt = learn_corrections(self.surrogate.at, *self.lessons(), job.regression, job.space)
+        return self.reaching(self.flipped(learnt))
+
+    def probe(self) -> None:
+        """Look at models beside visited ones, with terms flipped that most of these had, or few."""
+        space, gammas = self.job.space, np.array(self.gammas)
+        count = gammas.sum(axis=0, dtype=np.int64)
+        rare = np.flatnonzero((np.minimum(count, len(gammas) - count) < FEW_SIDES) & space.free.astype(bool))
+        for j in self.rng.permutation(rare)[:PROBES]:
+            for i in self.rng.integers(len(gammas), size=max(1, min(FEW_SIDES, PROBES // rare.size))):
+                model = gammas[i].copy()
+                model[j] ^= 1
+                if space.feasible(model[None])[0]:
+                    self.learn(model, self.laplace_mass(model))
+
+    def laplace_mass(self, gamma: ByteArray) -> float:
+        """Return the log mass of a model (J,) by Laplace's approximation; -inf if it has no prior."""
+        known, key = self.job.setup.shared.modes, pack(gamma)[0].tobytes()
+        if key not in known:
+            known[key] = self.laplace_value(key)
+        return known[key] + float(self.job.space.log_prior(gamma))
+
+    def flipped(self, learnt: Surrogate) -> Surrogate:
+        """Return a surrogate with enough mass beyond terms that all visited models had, or none.
+
+        As much, relative to the present model, as that with the term flipped and those with another one in
+        its place have together: with less it would hide such models from chains, and more does no harm.
         """
         space, before = self.job.space, self.walk.gamma()
         correction, (mass, error) = learnt.correction.copy(), self.error(before)
         start = mass - error + learnt.corrected(before[0], space)
-        for j in np.flatnonzero(np.array(self.gammas).all(axis=0) & space.free.astype(bool)):
+        often = np.array(self.gammas).mean(axis=0)
+        asked = np.flatnonzero(((often == 0.0) | (often == 1.0)) & space.free.astype(bool))
+        if asked.size > MOST_FLIPPED:
+            asked = np.sort(self.rng.choice(asked, MOST_FLIPPED, replace=False))
+        for j in asked:
             found = []
             for model in self.instead(before[0], int(j)):
                 right, error = self.error(np.vstack([model, before[1:]]))
@@ -368,17 +551,18 @@ class CorrectedChain(CollapsedChain):
                     found.append((right - mass, right - error + learnt.corrected(model, space) - start))
             if found:
                 right, wrong = special.logsumexp(found, axis=0)
-                correction[j] += min(wrong - right, 0.0)
+                sign = -1.0 if often[j] else 1.0
+                correction[j] += sign * max(right - wrong, 0.0)
         self.walk.set_state(before)
         return replace(learnt, correction=correction)
 
     def instead(self, gamma: ByteArray, j: int) -> ByteArray:
-        """Return models (m, J): `gamma` (J,) without term `j`, and with its nearest terms in its place."""
+        """Return models (m, J): `gamma` (J,) with term `j` flipped; if it leaves, also with its nearest terms."""
         regression, space, start = self.job.regression, self.job.space, self.job.regression.term_start
         products = np.abs(regression.columns @ regression.columns[start[j] : start[j + 1]].T).max(axis=1)
-        near = np.where(gamma == 0, np.maximum.reduceat(products, start[:-1]) * space.free, 0.0)
+        near = np.where(gamma == 0, np.maximum.reduceat(products, start[:-1]) * space.free, 0.0) * gamma[j]
         models = np.tile(gamma, (1 + min(REPLACEMENTS, int(np.count_nonzero(near))), 1))
-        models[:, j] = 0
+        models[:, j] ^= 1
         others = np.argsort(-near, kind="stable")[: len(models) - 1]
         models[np.arange(others.size) + 1, others] = 1
         return models[space.feasible(models)]
@@ -436,8 +620,9 @@ class CorrectedChain(CollapsedChain):
     def study(self) -> None:
         """Learn from an iteration of burn-in: errors of the surrogate, and mean coefficients."""
         loop = self.loop
-        for gamma, ratio in zip(loop.models(), (loop.ratio_before, loop.ratio_found), strict=True):
-            self.learn(gamma, ratio)
+        self.judged += [1, int(loop.accepted)]
+        for gamma, row in zip(loop.models(), (loop.before, loop.found), strict=True):
+            self.learn(gamma, self.integrals.known[row].log_mass)
         known = self.integrals.known[loop.found if loop.accepted else loop.before]
         regression, centre = self.job.regression, np.zeros(self.job.regression.n_columns)
         centre[known.integral.columns] = known.integral.moments[0]
@@ -453,19 +638,48 @@ class CorrectedChain(CollapsedChain):
         # Expansions at the first, second, fourth, eighth ... adaptation, each around the models since the
         # last.
         early = self.done <= EXPAND * burn_in and number & (number - 1) == 0
-        only = self.done == burn_in and not self.log_ratios
+        only = self.done == burn_in and not self.gammas
         if self.count and (early or only):
             self.replace_surrogate(Surrogate(self.sum / self.count, np.zeros(self.job.space.n_terms)))
-            self.sum[:], self.count = 0.0, 0.0
-            self.gammas.clear()
-            self.log_ratios.clear()
-        elif self.log_ratios and (self.done == burn_in or self.learning_is_due()):
-            lessons, job = (np.array(self.gammas), np.array(self.log_ratios)), self.job
-            learnt = learn_corrections(*lessons, job.regression, job.space)
-            self.replace_surrogate(self.reaching(self.without(Surrogate(self.surrogate.at, *learnt))))
-        if self.done == burn_in:
-            self.gammas.clear()
-            self.log_ratios.clear()
+            self.forget()
+        elif self.gammas and (self.done == burn_in or self.learning_is_due()):
+            self.replace_surrogate(self.learned())
+
+    def forget(self) -> None:
+        """Forget what was learnt with the last surrogate."""
+        self.sum[:], self.count = 0.0, 0.0
+        self.judged[:] = 0
+
+    def judge(self) -> None:
+        """End a prolonged burn-in if the surrogate is accepted or has had its time, or learn more."""
+        least = dict(JUDGED).get(self.extra)
+        if self.modes:
+            self.settle()
+        elif least is not None:
+            share = self.judged[1] / max(1, self.judged[0])
+            if self.extra in AT and share < POOR and self.job.space.n_terms <= MOST_MODES:
+                self.modes = True
+                self.replace_surrogate(Surrogate(self.surrogate.at, np.zeros(self.job.space.n_terms)))
+            elif share >= least or self.extra == JUDGED[-1][0]:
+                self.settle()
+            elif self.gammas:
+                self.replace_surrogate(self.learned())
+                self.forget()
+        if self.settled:
+            super().clear()
+            self.corrections[:] = 0
+
+    def settle(self) -> None:
+        """End burn-in: from now on pi has integrals, and the surrogate stays."""
+        if self.log_masses:
+            _, first = np.unique(np.packbits(np.array(self.gammas), axis=1), axis=0, return_index=True)
+            whole = special.logsumexp(np.array(self.log_masses)[first])
+            self.whole = np.array(ROUNDED * np.round(whole / ROUNDED))
+        self.settled = True
+        self.gammas.clear()
+        self.log_masses.clear()
+        self.integrals = self.new_integrals()
+        self.loop = CorrectedWalk(self.walk, self.integrals.models)
 
     def learning_is_due(self) -> bool:
         """Return whether this is the first adaptation after three quarters of burn-in."""
@@ -493,6 +707,9 @@ class CorrectedChain(CollapsedChain):
         return np.column_stack([moves, self.corrections]), exchanged
 
     def clear(self) -> None:
-        """Reset the counts at the end of burn-in."""
-        super().clear()
-        self.corrections[:] = 0
+        """Reset the counts at the end of burn-in, unless it is prolonged."""
+        self.forget()
+        if not self.job.setup.prolonged:
+            self.settle()
+            super().clear()
+            self.corrections[:] = 0

@@ -109,7 +109,7 @@ class CorrectedCollapsed(Collapsed):
         self, regression: Any, space: ModelSpace, settings: FitSettings, options: Any, entropy: bytes
     ) -> CollapsedMoves:
         """Return the moves of chains, with settings of the integration."""
-        more = {"entropy": entropy, "pairs": options.pairs, "exact": options.exact}
+        more = {"entropy": entropy, "pairs": options.pairs, "exact": options.exact, "prolonged": settings.prolonged}
         return CorrectedMoves.of(options, space, settings.burn_in, **more)
 
     def manner(self, job: Job, options: Any) -> Manner:

@@ -33,7 +33,7 @@ from pyrjsel._typing import ByteArray, FloatArray, IntArray, WordArray
 from pyrjsel.model_space import ModelSpace, Space, families, family_rates
 from pyrjsel.selection.evidence._evidence import Evidence
 from pyrjsel.selection.evidence.laplace import MarginalLikelihood
-from pyrjsel.selection.evidence.surrogate import Surrogate, learn_correction
+from pyrjsel.selection.evidence.surrogate import Surrogate
 from pyrjsel.selection.regression.glm import Regression
 from pyrjsel.selection.samplers._walk import Walk
 from pyrjsel.selection.samplers.reversible_jump._rjmcmc import ReversibleJump
@@ -114,9 +114,7 @@ def learn_surrogate(regression: Regression, space: ModelSpace) -> Surrogate:
             found = Surrogate(guide.centre(), found.correction)
     for walks in LEARNT:
         gamma, _ = guide.walk(found, gamma, walks, True)
-        if guide.lessons:
-            models, ratios = zip(*guide.lessons, strict=True)
-            found = Surrogate(found.at, learn_correction(np.array(models), np.array(ratios)))
+        found = guide.corrected(found)
     return found
 
 
