@@ -92,6 +92,8 @@ VARIANCE, MARGIN, HALF_MARGIN = 2e-5, 2.0, 1.4
 # Relative variances of improbable models may be larger: with TOTAL / probability, the error of a probability
 # over all models, the root of the sum of p^2 v, is at most that of TOTAL. None is above LOOSE.
 TOTAL, LOOSE = 1e-6, 1e-2
+# Models with a smaller probability begin with at most RELIABLE pairs.
+RARE = 1e-3
 # So few are not even begun with in models of d columns where d^2 is more than MANY times the number of rows
 # and the root of the variance that is wanted: by the growth of errors, they would not be enough.
 RELIABLE, MANY = 64, 7.0
@@ -421,6 +423,7 @@ class MarginalLikelihood:
         if whole is not None:
             probability = np.exp(min(self.finder.log_marginal - whole, 0.0))
             variance = max(variance, min(TOTAL / max(probability, TOTAL), LOOSE))
+            count = count if probability > RARE else min(count, RELIABLE)
         if JUDGED <= count < CAREFUL and self._has_long_tail():
             count = CAREFUL
         elif JUDGED <= count < RELIABLE and self._has_many_columns(variance):
@@ -444,12 +447,12 @@ class MarginalLikelihood:
             if stages > STAGES and _better_at_mode(first, stage):
                 stage = self._at_mode(max(count, 2 * MOST), rng)
                 break
-            size = min(max(2 * stage.pairs, FEWEST), MOST)
+            size = min(max(stage.pairs * (2 if stages > 2 else 1), FEWEST), MOST)
             enough = MARGIN * stage.variance * stage.pairs / variance
             last = stages > STAGES or (not stage.heavy and enough <= MARGIN * size)
             if last and stages > 2:  # the next proposal is at least as good as that of this stage
-                size = min(size, max(2 * int(enough / 2.0), count, RELIABLE))
-            stage = self._matched(stage, max(size, count) if last else size, rng)
+                size = min(size, max(2 * int(enough / 2.0), 2 * RELIABLE))
+            stage = self._matched(stage, size, rng)
         finder = self.finder
         return Integral(
             finder.log_marginal + stage.log_ratio,

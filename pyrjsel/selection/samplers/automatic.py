@@ -8,7 +8,7 @@ import numpy as np
 
 from pyrjsel.model_space import ModelSpace
 from pyrjsel.model_space.sampling import sample_models
-from pyrjsel.selection.evidence.laplace import MarginalLikelihood
+from pyrjsel.selection.evidence.laplace import LOOSE, RELIABLE, MarginalLikelihood
 from pyrjsel.selection.regression.glm import Regression
 from pyrjsel.selection.samplers.base import Job
 from pyrjsel.selection.samplers.collapsed.corrected_chain import MOST_MODES, CorrectedChain, CorrectedMoves
@@ -69,15 +69,15 @@ def sampler_of(
 
 
 def draws_of(regression: Regression, space: ModelSpace) -> float:
-    """Return the mean number of draws that enumeration takes for an integral, of models from the prior.
+    """Return the mean number of draws that enumeration takes for an improbable model, of models from the prior.
 
     Where posteriors of coefficients are far from normal, as with few rows or near separation, it is many
     times that of others.
     """
     if regression.prior.at_maxima:
         return 0.0
-    pairs = EnumerateOptions().pairs_for(regression)
-    marginal = MarginalLikelihood(regression, bytes(16), pairs, regression.widest(space.max_size))
+    pairs = min(EnumerateOptions().pairs_for(regression), RELIABLE)
+    marginal = MarginalLikelihood(regression, bytes(16), pairs, regression.widest(space.max_size), LOOSE)
     models = sample_models(space, TRIED, np.random.default_rng(0))
     draws = [marginal.integrate(gamma).draws for gamma in models if marginal.exists(gamma)]
     return float(np.mean(draws)) if draws else 0.0

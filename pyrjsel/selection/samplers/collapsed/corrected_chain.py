@@ -74,7 +74,7 @@ NEAR = 3.0
 # Largest number of the last models of burn-in from which a surrogate learns: some hundredths of a second.
 LESSONS = 2**10
 # Log masses of all models are rounded to a multiple of this: chains with the same share their integrals.
-ROUNDED = 4.0
+ROUNDED = 1.0
 # Number of the last models of burn-in used for learning.
 LEARNT = 2**12
 

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from pyrjsel._core import special
 from pyrjsel._errors import DataError
 from pyrjsel._typing import ByteArray, FloatArray
 from pyrjsel.model_space import ModelSpace, PackedModels
@@ -55,6 +56,8 @@ class Wanted:
         Pairs of importance draws per model.
     exact : bool
         Whether Laplace values are corrected by importance sampling.
+    whole : ndarray (m,), optional
+        Log mass of all models divided by the prior of each, for the precision of their integrals.
     """
 
     regression: Regression
@@ -62,6 +65,7 @@ class Wanted:
     entropy: bytes
     pairs: int
     exact: bool
+    whole: FloatArray | None = None
 
     def over(self, part: type[Part]) -> ListJob:
         """Return the job of processing the list."""
@@ -100,9 +104,13 @@ class Integrals(Values):
 
     def take(self, models: slice) -> None:
         """Integrate some of the models."""
-        find = self.marginal.integrate if self.given.exact else self.marginal.approximate
-        for gamma in self.given.gamma[models]:
-            found = find(gamma)
+        given = self.given
+        assert given.whole is not None
+        for gamma, whole in zip(given.gamma[models], given.whole[models], strict=True):
+            if given.exact:
+                found = self.marginal.integrate(gamma, whole=float(whole))
+            else:
+                found = self.marginal.approximate(gamma)
             numbers = [getattr(found, name) for name in NUMBERS]
             self.keep(numbers=np.array([numbers]), columns=found.columns, moments=found.moments.T)
 
@@ -175,7 +183,7 @@ class Enumeration(Sampler):
         kept = min(kept, int(np.sum(np.isfinite(log_mass))))
         defined = regression.prior.at_maxima  # by expansions, without an error
         exact = options.exact or defined
-        wanted = replace(wanted, gamma=gamma[:kept])
+        wanted = replace(wanted, gamma=gamma[:kept], whole=special.logsumexp(log_mass) - log_prior[:kept])
         found, more = run_parts(wanted.over(Integrals), settings, "integrals")
         integrals = [integral for part in found for integral in part]
         variance = np.full(len(gamma), 0.0 if exact else np.nan)
