@@ -31,6 +31,8 @@ STEPS, ENOUGH = 200, 1e-8
 COUNTED = 4096
 # Coordinates among which typical degrees of freedom are looked for.
 RANGE = (-6.0, 6.0)
+# Coordinates of heavy and of light tails, df of 1 and 20, and one between them.
+HEAVY, MIDDLE, LIGHT = coordinate_of(1.0), coordinate_of(4.0), coordinate_of(20.0)
 
 
 @dataclass(frozen=True)
@@ -262,6 +264,15 @@ class Student(IdentityLink):
             away = df - LEAST_DF
             slope[:, 1], curve[:, 1, 1] = n * away * first, -n * away * (away * second + first)
         return n * (log_at_zero(df) - t[:, 0]), slope, curve
+
+    def em_weights(self, r: FloatArray, t: FloatArray) -> FloatArray:
+        """Return the weights of the EM algorithm at residuals `r` (n,) and coordinates `t` (K,)."""
+        df = float(self._df_at(t))
+        return np.asarray((df + 1.0) / (df * np.exp(2.0 * t[0]) + r * r))
+
+    def other_tails(self, t: FloatArray) -> list[FloatArray]:
+        """Return coordinates with other tails than those at `t` (K,), if df are unknown."""
+        return [np.array([t[0], HEAVY if t[1] > MIDDLE else LIGHT])] if self.df is None else []
 
     def lack_of_concavity(self, y: FloatArray, eta: FloatArray, t: FloatArray) -> FloatArray:
         """Return what those of ``joint`` lack to the weights of the EM algorithm, whose steps ascend."""

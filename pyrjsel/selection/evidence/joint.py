@@ -4,6 +4,7 @@ The K coordinates t of the parameters, such as their logarithms, are further coo
 second order: the mode is that of (coefficients, t), and importance draws are of both.
 """
 
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import replace
 from typing import Any
 
@@ -29,6 +30,12 @@ VANISHED = 30.0
 LITTLE, LEAST = 0.1, 1e-3
 # Directions whose linear predictors are computed at a time.
 AT_ONCE = 32
+# A further mode or a shoulder is looked for from the rows that the mode fits badly, by so many EM steps. It
+# counts if its density is at least e^-DEEP of that at the mode, and e^BEYOND times that of a Student
+# distribution there. Regular posteriors have e^2 times at most, but for some of forty rows with df = 1.
+EM_STEPS, DEEP, BEYOND, BEYOND_DF = 5, 15.0, 3.0, 8.0
+# Modes at a smaller distance, in standard deviations, are one.
+SAME = 0.1
 
 
 class JointFinder:
@@ -49,6 +56,8 @@ class JointFinder:
         self.status = NOT_CONVERGED
         self.log_marginal = -np.inf
         self.columns, self.at = np.empty(0, dtype=np.intp), np.empty(0)
+        # Another mode or a point on a shoulder of the posterior, and a Cholesky factor of its precision.
+        self.apart: tuple[FloatArray, FloatArray] | None = None
 
     @property
     def node_weights(self) -> FloatArray:
@@ -62,11 +71,71 @@ class JointFinder:
         the Laplace value.
         """
         out = np.zeros(self.regression.n_columns)
-        self.log_marginal = -np.inf
+        self.log_marginal, self.apart = -np.inf, None
         if self._load(gamma):
             self._find()
+            if self.family.scaled and self.status == CONVERGED:
+                self._look_apart()
             out[self.columns] = self.at[: self.columns.size]
         return out
+
+    def _look_apart(self) -> None:
+        """Set `apart`; a further mode with more mass, by Laplace's approximation, is the mode."""
+        with self._given_g():
+            points = self._other_fits()
+        away = points - self.at
+        heights = self._log_targets(self.at, away, np.ones(len(away)))[1][::2] - self.log_posterior
+        form = np.sum((away @ self.factor) ** 2, axis=1)
+        above = heights + 0.5 * (BEYOND_DF + self.at.size) * np.log1p(form / BEYOND_DF)
+        above[~(heights > -DEEP)] = -np.inf
+        far = int(np.argmax(above))
+        if not above[far] > BEYOND:
+            return
+        at, factor, largest = self.at, self.factor, self.log_marginal
+        with self._given_g():
+            self.at = points[far]
+            separate = (
+                self._search(True) == CONVERGED and float(np.sum(((self.at - at) @ factor) ** 2)) > SAME**2
+            )
+            if not separate:
+                _, gradient, hessian = self._expand(points[far], True)
+                self.at, self.factor = points[far], self._factor(points[far], hessian, gradient)[1]
+            apart = self.at, self.factor
+        if separate:
+            self._find()
+            if self.status == CONVERGED and self.log_marginal > largest:
+                self.apart = at, factor
+                return
+        self.at, self.apart = at, apart
+        self._find()
+
+    def _given_g(self) -> AbstractContextManager[None]:
+        """Return a context in which `precision` is that of the prior given the most probable g."""
+        return nullcontext()
+
+    def _other_fits(self) -> FloatArray:
+        """Return points (m, d) of the EM algorithm from other starts.
+
+        From the fit of the rows that the mode fits badly; and from another df, if they are unknown.
+        """
+        d, x, at = self.columns.size, self.x, self.at
+        y = self.regression.y - self.regression.offset
+        r, t = y - at[:d] @ x, at[d:]
+        weigh, points = self.family.em_weights, []
+        starts = [(t, (1.0 + 1e-9) * weigh(0.0 * r, t) - weigh(r, t))]
+        starts += [(other, weigh(r, other)) for other in self.family.other_tails(t)]
+        for t, weights in starts:
+            for _ in range(EM_STEPS):
+                factor, of_rows = self._factor_of_prior(t), x * weights
+                b = np.linalg.solve(
+                    of_rows @ x.T + factor * self.precision, of_rows @ y + factor * self.shift
+                )
+                points.append(np.append(b, t))
+                r = y - b @ x
+                weights = weigh(r, t)
+                t = np.append(0.5 * np.log(weights @ r**2 / weights.sum()), t[1:])
+                weights = weigh(r, t)
+        return np.array(points)
 
     def _find(self) -> None:
         """Find the mode from the start in `at`; set `status` and the Laplace value."""
@@ -111,7 +180,7 @@ class JointFinder:
     def _integrate(self, radius: FloatArray, direction: FloatArray, df: float, uniform: Any) -> Any:
         """Draw from the proposal at the mode; return draws and log weights."""
         rays = solve_triangular(self.factor, direction.T, lower=True, trans="T").T
-        return self._weighted(self.at, rays, radius, log_student(radius, self.at.size, df))
+        return self.weighted(self.at, rays, radius, log_student(radius, self.at.size, df))
 
     def reweigh(
         self,
@@ -121,9 +190,9 @@ class JointFinder:
         log_density: FloatArray,
     ) -> tuple[float, FloatArray, FloatArray]:
         """Draw from another proposal for the last model; as :meth:`ModeFinder.reweigh`."""
-        return _weighed(*self._weighted(center, rays, radius, log_density))
+        return _weighed(*self.weighted(center, rays, radius, log_density))
 
-    def _weighted(
+    def weighted(
         self, center: FloatArray, rays: FloatArray, radius: FloatArray, log_density: FloatArray
     ) -> tuple[FloatArray, FloatArray]:
         """Return draws (2 P, d) around a centre and their log weights."""

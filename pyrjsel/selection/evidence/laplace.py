@@ -20,8 +20,10 @@ from pyrjsel.selection.evidence._importance import controlled, weighted_moments
 from pyrjsel.selection.evidence._laplace import ModeFinder
 from pyrjsel.selection.evidence.importance import (
     CLOSE,
+    DRAWS_A_COLUMN,
     log_control,
     log_student,
+    match,
     normal_moments,
     quantiles,
     radii,
@@ -30,43 +32,14 @@ from pyrjsel.selection.evidence.importance import (
 from pyrjsel.selection.evidence.integral import Integral, SharedIntegrals
 from pyrjsel.selection.evidence.joint import JointFinder
 from pyrjsel.selection.evidence.joint_mixture import MixtureFinder
+from pyrjsel.selection.evidence.proposal_mixture import ProposalMixture
 from pyrjsel.selection.priors.base import CompiledPrior
 from pyrjsel.selection.regression.glm import Regression
-
-# Weights are tempered until the effective sample size of the moments is this multiple of the number of
-# columns.
-DRAWS_A_COLUMN = 10
 
 
 def log_det(factor: FloatArray) -> float:
     """Return the log determinant of a triangular matrix (d, d)."""
     return float(np.sum(np.log(np.diag(factor))))
-
-
-def match(
-    points: FloatArray, weights: FloatArray, mode: FloatArray, factor: FloatArray
-) -> tuple[FloatArray, FloatArray]:
-    """Return the mean (d,) of weighted draws and a Cholesky factor (d, d) of their covariance.
-
-    If few draws have nearly all the weight, weights are raised to a power below 1, so that the moments move
-    only part of the way. Mode and inverse Hessian (`factor` is that of the Hessian) count as d draws, so the
-    covariance is never singular.
-    """
-    d = mode.size
-    power = 1.0
-    while True:
-        share = weights**power
-        share /= share.sum()
-        effective = 1.0 / float(share @ share)
-        if effective >= DRAWS_A_COLUMN * d or power < 0.05:
-            break
-        power *= 0.8
-    kept = effective / (effective + d)
-    mean = share @ points
-    away = points - mean
-    half = solve_triangular(factor, np.eye(d), lower=True)
-    covariance = kept * (away.T * share) @ away + (1.0 - kept) * half.T @ half
-    return kept * mean + (1.0 - kept) * mode, np.linalg.cholesky(covariance)
 
 
 # Degrees of freedom of the Student proposal at the mode. Its tails are heavier than those of a nearly normal
@@ -394,6 +367,9 @@ class MarginalLikelihood:
         decided before it is drawn, so the estimate is unbiased given the earlier stages and does not depend
         on its own weights.
 
+        Where the mode search has found another mode or a shoulder, all further stages have a mixture of
+        proposals around both.
+
         `variance` is the target relative variance of the integral; None is that of the object.
         """
         if self.at_maxima:
@@ -415,7 +391,8 @@ class MarginalLikelihood:
         elif JUDGED <= count < RELIABLE and self._has_many_columns(variance):
             count = RELIABLE
         stage = first = self._at_mode(count, rng, halves=JUDGED <= count < 2 * MOST)
-        even = stage.even
+        mixture = self._mixture()
+        even = stage.even and mixture is None
         slack = max(1.0, RELIABLE / count)
         share = slack * MARGIN * stage.variance / variance
         more = 2 * int(min(max(share, 2.0) * count, 2.0 * MOST) / 2)
@@ -427,16 +404,20 @@ class MarginalLikelihood:
             if a != b:
                 kept = first.part(halves[1] if a else halves[0], self._shift, self._normal_moments())
                 stage = kept.joined(stage, kept.pairs / count)
-        last = even or count < JUDGED
+        last = even or (count < JUDGED and mixture is None)
         while not last:
             stages += 1
-            if stages > STAGES and _better_at_mode(first, stage):
+            if mixture is None and stages > STAGES and _better_at_mode(first, stage):
                 stage = self._at_mode(max(count, 2 * MOST), rng)
                 break
             size = min(max(2 * stage.pairs, FEWEST), MOST)
             last = stages > STAGES or (not stage.heavy and stage.variance * stage.pairs <= variance * size)
             size = max(size, count) if last else size
-            stage = self._matched(stage, size, rng)
+            if mixture is None:
+                stage = self._matched(stage, size, rng)
+                continue
+            mixture = mixture if stage is first else mixture.matched(stage.points, stage.weights)
+            stage = self._mixed(mixture, size, rng)
         finder = self.finder
         return Integral(
             finder.log_marginal + stage.log_ratio,
@@ -511,6 +492,16 @@ class MarginalLikelihood:
         log_density = log_student(radius, d, MATCHED_DF) - log_det(factor) - log_det(finder.factor)
         found = finder.reweigh(center, direction @ factor.T, radius, log_density)
         return self._stage(found, radius, MATCHED_DF, None)
+
+    def _mixture(self) -> ProposalMixture | None:
+        """Return proposals for the last model if its posterior has two modes or a shoulder."""
+        return ProposalMixture.of(cast(JointFinder, self.finder)) if self.nuisance else None
+
+    def _mixed(self, mixture: ProposalMixture, pairs: int, rng: np.random.Generator) -> "_Stage":
+        """Return draws from a mixture of proposals, for the same model."""
+        radius, points, values = mixture.draw(cast(JointFinder, self.finder), pairs, rng)
+        found = float(values.max()), points, np.exp(values - values.max())
+        return _Stage.of(*found, radius, np.zeros(radius.size), self._shift, None)
 
     def _stage(
         self,
