@@ -1,6 +1,7 @@
 """The family of responses with Student-t errors."""
 
 from dataclasses import dataclass, field, replace
+from functools import lru_cache
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -190,14 +191,20 @@ class Student(IdentityLink):
 
         That of log sigma is flat: that of 1 / sigma^2 as the density of sigma^2.
         """
-        of_df = log_prior(t[..., 1:])
         none = np.zeros_like(t[..., :1])
+        if self.df is not None:
+            return np.full(t.shape[:-1], LOG_2), none, none
+        of_df = log_prior(t[..., 1:])
         slope, curve = (np.concatenate([none, each], axis=-1) for each in of_df[1:])
         return LOG_2 + of_df[0].sum(axis=-1), slope, curve
 
     def _df_at(self, t: FloatArray) -> FloatArray:
         """Return the df at coordinates (..., 1) or (..., 2)."""
         return np.full(t.shape[:-1], self.df) if self.df is not None else df_at(t[..., 1])
+
+    def _at_zero(self, t: FloatArray) -> FloatArray | float:
+        """Return log densities at 0, with sigma = 1."""
+        return log_at_zero(self._df_at(t)) if self.df is None else _known_at_zero(self.df)
 
     def joint(
         self, y: FloatArray, w: FloatArray, eta: FloatArray, t: FloatArray
@@ -263,7 +270,7 @@ class Student(IdentityLink):
             first, second = np.array([slopes_at_zero(each) for each in df.tolist()]).T
             away = df - LEAST_DF
             slope[:, 1], curve[:, 1, 1] = n * away * first, -n * away * (away * second + first)
-        return n * (log_at_zero(df) - t[:, 0]), slope, curve
+        return n * (self._at_zero(t) - t[:, 0]), slope, curve
 
     def em_weights(self, r: FloatArray, t: FloatArray) -> FloatArray:
         """Return the weights of the EM algorithm at residuals `r` (n,) and coordinates `t` (K,)."""
@@ -290,7 +297,7 @@ class Student(IdentityLink):
 
     def joint_rest(self, y: FloatArray, w: FloatArray, t: FloatArray) -> FloatArray:
         """Return log prior densities of t (m, 1) or (m, 2), and terms of the log-likelihood of t alone."""
-        return np.asarray(y.size * (log_at_zero(self._df_at(t)) - t[:, 0]) + self.log_prior(t)[0])
+        return np.asarray(y.size * (self._at_zero(t) - t[:, 0]) + self.log_prior(t)[0])
 
     def rows(
         self, y: FloatArray, weights: FloatArray | None, offset: FloatArray
@@ -372,3 +379,9 @@ class Student(IdentityLink):
         """Return the mean and the standard deviation of the response, and the distribution of errors."""
         df = "unknown" if self.df is None else f"{self.df:g}"
         return [*super().facts(y, weights), ("Errors", f"Student t, {df} df")]
+
+
+@lru_cache(maxsize=64)
+def _known_at_zero(df: float) -> float:
+    """Return the log density at 0 for known degrees of freedom."""
+    return float(log_at_zero(np.array(df)))

@@ -393,10 +393,11 @@ class MarginalLikelihood:
         stage = first = self._at_mode(count, rng, halves=JUDGED <= count < 2 * MOST)
         mixture = self._mixture()
         even = stage.even and mixture is None
-        slack = max(1.0, RELIABLE / count)
-        share = slack * MARGIN * stage.variance / variance
-        more = 2 * int(min(max(share, 2.0) * count, 2.0 * MOST) / 2)
-        if even and count >= JUDGED and more > count:
+        slack, more = max(1.0, RELIABLE / count), 0
+        if even and count >= JUDGED:
+            share = slack * MARGIN * stage.variance / variance
+            more = 2 * int(min(max(share, 2.0) * count, 2.0 * MOST) / 2)
+        if more > count:
             halves, margin = first.halves, slack * HALF_MARGIN
             a, b = (margin * first.variance_of(half) <= 2.0 * variance for half in halves)
             if not (a and b):
@@ -445,8 +446,10 @@ class MarginalLikelihood:
 
         It uses at most `most` pairs, so there may be fewer effective draws.
         """
+        if not found.effective < effective:
+            return found
         pairs = int(min(AIM * effective * found.draws / found.effective, 2 * most)) // 4 * 2
-        if found.effective >= effective or 2 * pairs <= found.draws:
+        if 2 * pairs <= found.draws:
             return found
         better = self.integrate(gamma, pairs=pairs, draws=found.samples is not None)
         return better if better.effective > found.effective else found
