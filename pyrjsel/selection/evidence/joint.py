@@ -59,6 +59,7 @@ class JointFinder:
         self.status = NOT_CONVERGED
         self.log_marginal = -np.inf
         self.columns, self.at = np.empty(0, dtype=np.intp), np.empty(0)
+        self.factor = np.empty((0, 0))
         # Another mode or a point on a shoulder of the posterior, and a Cholesky factor of its precision.
         self.apart: tuple[FloatArray, FloatArray] | None = None
 

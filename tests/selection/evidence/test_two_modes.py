@@ -155,9 +155,10 @@ def test_draws_beyond_all_numbers_have_no_weight():
 
 
 @pytest.mark.statistical
+@pytest.mark.filterwarnings("ignore:The MCSE of the inclusion")
 def test_fits_agree_with_long_chains():
-    """Two samplers on 12 data sets, three comparisons each at 4e-8: 3e-6 in all."""
-    for seed in range(0, 48, 4):
+    """Two samplers on 8 data sets, three comparisons each at 4e-8: 2e-6 in all."""
+    for seed in range(0, 32, 4):
         frame, df = table(seed, share=[0.45, 0.35, 0.25][seed % 3]), [1, 2, 4, "estimate"][seed // 4 % 4]
         model = rj.linear("y ~ x0 + x1 + x2", frame, errors="student", df=df)
         chains = model.fit(sampler="rjmcmc", draws=20_000, rng=2)
