@@ -1,6 +1,7 @@
 """The family of responses with Student-t errors."""
 
 from dataclasses import dataclass, field, replace
+from functools import lru_cache
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -31,6 +32,8 @@ STEPS, ENOUGH = 200, 1e-8
 COUNTED = 4096
 # Coordinates among which typical degrees of freedom are looked for.
 RANGE = (-6.0, 6.0)
+# Coordinates of heavy and of light tails, df of 1 and 20, and one between them.
+HEAVY, MIDDLE, LIGHT = coordinate_of(1.0), coordinate_of(4.0), coordinate_of(20.0)
 
 
 @dataclass(frozen=True)
@@ -188,14 +191,20 @@ class Student(IdentityLink):
 
         That of log sigma is flat: that of 1 / sigma^2 as the density of sigma^2.
         """
-        of_df = log_prior(t[..., 1:])
         none = np.zeros_like(t[..., :1])
+        if self.df is not None:
+            return np.full(t.shape[:-1], LOG_2), none, none
+        of_df = log_prior(t[..., 1:])
         slope, curve = (np.concatenate([none, each], axis=-1) for each in of_df[1:])
         return LOG_2 + of_df[0].sum(axis=-1), slope, curve
 
     def _df_at(self, t: FloatArray) -> FloatArray:
         """Return the df at coordinates (..., 1) or (..., 2)."""
         return np.full(t.shape[:-1], self.df) if self.df is not None else df_at(t[..., 1])
+
+    def _at_zero(self, t: FloatArray) -> FloatArray | float:
+        """Return log densities at 0, with sigma = 1."""
+        return log_at_zero(self._df_at(t)) if self.df is None else _known_at_zero(self.df)
 
     def joint(
         self, y: FloatArray, w: FloatArray, eta: FloatArray, t: FloatArray
@@ -261,7 +270,16 @@ class Student(IdentityLink):
             first, second = np.array([slopes_at_zero(each) for each in df.tolist()]).T
             away = df - LEAST_DF
             slope[:, 1], curve[:, 1, 1] = n * away * first, -n * away * (away * second + first)
-        return n * (log_at_zero(df) - t[:, 0]), slope, curve
+        return n * (self._at_zero(t) - t[:, 0]), slope, curve
+
+    def em_weights(self, r: FloatArray, t: FloatArray) -> FloatArray:
+        """Return the weights of the EM algorithm at residuals `r` (n,) and coordinates `t` (K,)."""
+        df = float(self._df_at(t))
+        return np.asarray((df + 1.0) / (df * np.exp(2.0 * t[0]) + r * r))
+
+    def other_tails(self, t: FloatArray) -> list[FloatArray]:
+        """Return coordinates with other tails than those at `t` (K,), if df are unknown."""
+        return [np.array([t[0], HEAVY if t[1] > MIDDLE else LIGHT])] if self.df is None else []
 
     def lack_of_concavity(self, y: FloatArray, eta: FloatArray, t: FloatArray) -> FloatArray:
         """Return what those of ``joint`` lack to the weights of the EM algorithm, whose steps ascend."""
@@ -279,7 +297,7 @@ class Student(IdentityLink):
 
     def joint_rest(self, y: FloatArray, w: FloatArray, t: FloatArray) -> FloatArray:
         """Return log prior densities of t (m, 1) or (m, 2), and terms of the log-likelihood of t alone."""
-        return np.asarray(y.size * (log_at_zero(self._df_at(t)) - t[:, 0]) + self.log_prior(t)[0])
+        return np.asarray(y.size * (self._at_zero(t) - t[:, 0]) + self.log_prior(t)[0])
 
     def rows(
         self, y: FloatArray, weights: FloatArray | None, offset: FloatArray
@@ -361,3 +379,9 @@ class Student(IdentityLink):
         """Return the mean and the standard deviation of the response, and the distribution of errors."""
         df = "unknown" if self.df is None else f"{self.df:g}"
         return [*super().facts(y, weights), ("Errors", f"Student t, {df} df")]
+
+
+@lru_cache(maxsize=64)
+def _known_at_zero(df: float) -> float:
+    """Return the log density at 0 for known degrees of freedom."""
+    return float(log_at_zero(np.array(df)))

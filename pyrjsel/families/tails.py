@@ -45,7 +45,7 @@ def slopes_at_zero(df: float) -> tuple[float, float]:
         first = square * (1 / 4 - square * (1 / 8 - square / 4))
         return first, -square / df * (1 / 2 - square * (1 / 2 - square * 3 / 2))
     first = 0.5 * (special.digamma(0.5 * (df + 1.0)) - special.digamma(0.5 * df) - 1.0 / df)
-    second = 0.25 * (special.polygamma(1, 0.5 * (df + 1.0)) - special.polygamma(1, 0.5 * df)) + 0.5 / df**2
+    second = 0.25 * (special.zeta(2.0, 0.5 * (df + 1.0)) - special.zeta(2.0, 0.5 * df)) + 0.5 / df**2
     return float(first), float(second)
 
 

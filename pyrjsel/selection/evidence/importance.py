@@ -7,6 +7,7 @@ and scale has c times the density of the proposal; c depends on r alone and has 
 from functools import lru_cache
 
 import numpy as np
+from scipy.linalg import solve_triangular
 
 from pyrjsel._core import special
 from pyrjsel._typing import FloatArray
@@ -18,6 +19,35 @@ NODES, END = 2049, 6.0
 # Moments use the control variate if it leaves less than this proportion of the squared weights, which is the
 # variance of weighted averages.
 CLOSE = 0.25
+# Weights are tempered until the effective sample size of the moments is this multiple of the number of
+# columns.
+DRAWS_A_COLUMN = 10
+
+
+def match(
+    points: FloatArray, weights: FloatArray, mode: FloatArray, factor: FloatArray
+) -> tuple[FloatArray, FloatArray]:
+    """Return the mean (d,) of weighted draws and a Cholesky factor (d, d) of their covariance.
+
+    If few draws have nearly all the weight, weights are raised to a power below 1, so that the moments move
+    only part of the way. Mode and inverse Hessian (`factor` is that of the Hessian) count as d draws, so the
+    covariance is never singular.
+    """
+    d = mode.size
+    power = 1.0
+    while True:
+        share = weights**power
+        share /= share.sum()
+        effective = 1.0 / float(share @ share)
+        if effective >= DRAWS_A_COLUMN * d or power < 0.05:
+            break
+        power *= 0.8
+    kept = effective / (effective + d)
+    mean = share @ points
+    away = points - mean
+    half = solve_triangular(factor, np.eye(d), lower=True)
+    covariance = kept * (away.T * share) @ away + (1.0 - kept) * half.T @ half
+    return kept * mean + (1.0 - kept) * mode, np.linalg.cholesky(covariance)
 
 
 def radii(d: int, count: int, df: float, rng: np.random.Generator) -> FloatArray:

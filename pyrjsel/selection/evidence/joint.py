@@ -4,11 +4,12 @@ The K coordinates t of the parameters, such as their logarithms, are further coo
 second order: the mode is that of (coefficients, t), and importance draws are of both.
 """
 
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import replace
 from typing import Any
 
 import numpy as np
-from scipy.linalg import cho_solve, solve_triangular
+from scipy.linalg import cho_solve, lapack, solve_triangular
 
 from pyrjsel._errors import DataError
 from pyrjsel._typing import ByteArray, FloatArray
@@ -27,8 +28,17 @@ LONGEST = 1.0
 VANISHED = 30.0
 # Near saddle points: the gain of steps, and the smallest relative eigenvalue.
 LITTLE, LEAST = 0.1, 1e-3
+# Densities far from the mode are 0 where numbers overflow.
+FAR_AWAY = np.errstate(over="ignore", invalid="ignore", divide="ignore")
 # Directions whose linear predictors are computed at a time.
 AT_ONCE = 32
+# A further mode or a shoulder is looked for from the rows that the mode fits badly, by some EM steps, if
+# equal weights give another fit, at a larger squared distance. It counts if its density is at least e^-DEEP
+# of that at the mode, and e^BEYOND times that of a Student distribution there. Regular posteriors have e^2
+# times at most, but for some of forty rows with df = 1.
+EM_STEPS, LONGER, UNLIKE, DEEP, BEYOND, BEYOND_DF = 5, 1.5, 3.0, 15.0, 3.0, 8.0
+# Modes at a smaller distance, in standard deviations, are one.
+SAME = 0.1
 
 
 class JointFinder:
@@ -49,6 +59,9 @@ class JointFinder:
         self.status = NOT_CONVERGED
         self.log_marginal = -np.inf
         self.columns, self.at = np.empty(0, dtype=np.intp), np.empty(0)
+        self.factor = np.empty((0, 0))
+        # Another mode or a point on a shoulder of the posterior, and a Cholesky factor of its precision.
+        self.apart: tuple[FloatArray, FloatArray] | None = None
 
     @property
     def node_weights(self) -> FloatArray:
@@ -62,11 +75,85 @@ class JointFinder:
         the Laplace value.
         """
         out = np.zeros(self.regression.n_columns)
-        self.log_marginal = -np.inf
+        self.log_marginal, self.apart = -np.inf, None
         if self._load(gamma):
             self._find()
+            if self.family.scaled and self.status == CONVERGED:
+                self._look_apart()
             out[self.columns] = self.at[: self.columns.size]
         return out
+
+    def _look_apart(self) -> None:
+        """Set `apart`; a further mode with more mass, by Laplace's approximation, is the mode."""
+        with self._given_g():
+            points = self._other_fits()
+        if not len(points):
+            return
+        away = points - self.at
+        heights = self._log_targets(self.at, away, np.ones(len(away)))[1][::2] - self.log_posterior
+        form = np.sum((away @ self.factor) ** 2, axis=1)
+        above = heights + 0.5 * (BEYOND_DF + self.at.size) * np.log1p(form / BEYOND_DF)
+        far = int(np.argmax(np.where(heights > -DEEP, above, -np.inf)))
+        if not (above[far] > BEYOND and heights[far] > -DEEP):
+            return
+        at, factor, largest = self.at, self.factor, self.log_marginal
+        with self._given_g():
+            self.at = points[far]
+            separate = (
+                self._search(True) == CONVERGED and float(np.sum(((self.at - at) @ factor) ** 2)) > SAME**2
+            )
+            if not separate:
+                _, gradient, hessian = self._expand(points[far], True)
+                self.at, self.factor = points[far], self._factor(points[far], hessian, gradient)[1]
+            apart = self.at, self.factor
+        if separate:
+            self._find()
+            if self.status == CONVERGED and self.log_marginal > largest:
+                self.apart = at, factor
+                return
+        self.at, self.apart = at, apart
+        self._find()
+
+    def _given_g(self) -> AbstractContextManager[None]:
+        """Return a context in which `precision` is that of the prior given the most probable g."""
+        return nullcontext()
+
+    def _other_fits(self) -> FloatArray:
+        """Return points (m, d) of the EM algorithm from other starts, as long as they are far from the mode.
+
+        From the fit of rows that the mode fits badly, if equal weights of all rows give another fit [Hausman
+        1978]; and from another df, if they are unknown.
+        """
+        d, at, weigh = self.columns.size, self.at, self.family.em_weights
+        y, t = self.regression.y - self.regression.offset, at[self.columns.size :]
+        r = y - at[:d] @ self.x
+        weights = weigh(r, t)
+        starts = [(other, weigh(r, other)) for other in self.family.other_tails(t)]
+        away = self.factor[:d].T @ (self._fit(np.full(y.size, weights.mean()), y, t) - at[:d])
+        if away @ away > UNLIKE:
+            # By as much as weights lack to those of perfectly fitted rows.
+            starts.append((t, (1.0 + 1e-9) * weigh(np.zeros(1), t) - weights))
+        # A density that is no higher than at the mode counts beyond this.
+        near, points = BEYOND_DF * np.expm1(2.0 * BEYOND / (BEYOND_DF + at.size)), []
+        for t, weights in starts:
+            b = self._fit(weights, y, t)
+            for _ in range(EM_STEPS):
+                point = np.append(b, t)
+                away = self.factor.T @ (point - at)
+                if away @ away < near:
+                    break
+                points.append(point)
+                r = y - b @ self.x
+                weights = weigh(r, t)
+                t = np.append(0.5 * np.log(weights @ (r * r) / weights.sum()), t[1:])
+                b = b + LONGER * (self._fit(weigh(r, t), y, t) - b)
+        return np.array(points)
+
+    def _fit(self, weights: FloatArray, y: FloatArray, t: FloatArray) -> FloatArray:
+        """Return the most probable coefficients (d,) under normal errors with precisions (n,)."""
+        factor, of_rows = self._factor_of_prior(t), self.x * weights
+        lower = of_rows @ self.x.T + factor * self.precision
+        return np.asarray(lapack.dposv(lower, of_rows @ y + factor * self.shift)[1])
 
     def _find(self) -> None:
         """Find the mode from the start in `at`; set `status` and the Laplace value."""
@@ -111,7 +198,7 @@ class JointFinder:
     def _integrate(self, radius: FloatArray, direction: FloatArray, df: float, uniform: Any) -> Any:
         """Draw from the proposal at the mode; return draws and log weights."""
         rays = solve_triangular(self.factor, direction.T, lower=True, trans="T").T
-        return self._weighted(self.at, rays, radius, log_student(radius, self.at.size, df))
+        return self.weighted(self.at, rays, radius, log_student(radius, self.at.size, df))
 
     def reweigh(
         self,
@@ -121,9 +208,9 @@ class JointFinder:
         log_density: FloatArray,
     ) -> tuple[float, FloatArray, FloatArray]:
         """Draw from another proposal for the last model; as :meth:`ModeFinder.reweigh`."""
-        return _weighed(*self._weighted(center, rays, radius, log_density))
+        return _weighed(*self.weighted(center, rays, radius, log_density))
 
-    def _weighted(
+    def weighted(
         self, center: FloatArray, rays: FloatArray, radius: FloatArray, log_density: FloatArray
     ) -> tuple[FloatArray, FloatArray]:
         """Return draws (2 P, d) around a centre and their log weights."""
@@ -155,21 +242,21 @@ class JointFinder:
         self.scales = columns.size - int(prior.flat) if self.family.scaled else 0
         self.at = np.append(b, self.family.typical)
 
+    @FAR_AWAY
     def _expand(self, v: FloatArray, use_prior: bool) -> tuple[float, FloatArray, FloatArray]:
         """Return log posterior (or likelihood), gradient and minus the Hessian at (coefficients, t)."""
         d = self.columns.size
         b, t = v[:d], v[d:]
         eta = self.regression.offset + b @ self.x
-        with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
-            value, residual, weight, slope, curve, cross = self.family.joint(
-                self.regression.y, self.weights, eta, t
-            )
-            gradient = np.append(self.x @ residual, slope)
-            hessian = np.empty((v.size, v.size))
-            hessian[:d, :d] = (self.x * weight) @ self.x.T
-            hessian[d:, :d] = cross @ self.x.T
-            hessian[:d, d:] = hessian[d:, :d].T
-            hessian[d:, d:] = curve
+        value, residual, weight, slope, curve, cross = self.family.joint(
+            self.regression.y, self.weights, eta, t
+        )
+        gradient = np.append(self.x @ residual, slope)
+        hessian = np.empty((v.size, v.size))
+        hessian[:d, :d] = (self.x * weight) @ self.x.T
+        hessian[d:, :d] = cross @ self.x.T
+        hessian[:d, d:] = hessian[d:, :d].T
+        hessian[d:, d:] = curve
         if use_prior:
             of_t, slope, curve = self.family.log_prior(t)
             factor, of_b = self._factor_of_prior(t), self._exponent(b)
@@ -225,7 +312,7 @@ class JointFinder:
             if not use_prior and value - previous < ML_GAIN:
                 return CONVERGED
             concave, self.factor = self._factor(v, hessian, gradient)
-            step = cho_solve((self.factor, True), gradient)
+            step = lapack.dpotrs(self.factor, gradient, lower=1)[0]
             decrement, longest = float(step @ gradient), float(np.abs(step[self.columns.size :]).max())
             long = longest > LONGEST
             if use_prior and concave and not long and decrement < DECREMENT:
@@ -268,6 +355,7 @@ class JointFinder:
         shift = self.scales * (t[:, 0] - self.typical)
         return np.asarray(self._factor_of_prior(t) * self._exponent(b) - shift)
 
+    @FAR_AWAY
     def _log_targets(
         self, center: FloatArray, rays: FloatArray, radius: FloatArray, log_g: float | None = None
     ) -> tuple[FloatArray, FloatArray]:
@@ -285,7 +373,7 @@ class JointFinder:
             some, two = slice(start, start + AT_ONCE), slice(2 * start, 2 * (start + AT_ONCE))
             images = rays[some, :d] @ self.x
             out[two] += self.family.joint_pairs(whole.y, self.weights, eta, images, radius[some], t[two])
-        return points, np.asarray(out)
+        return points, np.where(np.isnan(out), -np.inf, out)
 
 
 def _weighed(points: FloatArray, values: FloatArray) -> tuple[float, FloatArray, FloatArray]:

@@ -4,6 +4,8 @@ The marginal likelihood is a sum over nodes of log g (or of log(g - least)) of t
 :class:`JointFinder` finds. Importance draws are of (node, coefficients, t) jointly, and their weights exact.
 """
 
+from collections.abc import Iterator
+from contextlib import AbstractContextManager, contextmanager
 from typing import Any
 
 import numpy as np
@@ -97,11 +99,20 @@ class MixtureFinder(JointFinder):
     def _at_node(self, t: float) -> tuple[tuple[FloatArray, FloatArray], float]:
         """Return mode and factor at a node of log g, from the start in `at`, and its log mass."""
         log_g, density = self._prior_at(np.array([t]))
-        whole = self.precision
-        self.precision = whole * np.exp(-log_g[0])
-        self.status = self._newton(True)
-        self.precision = whole
+        with self._given(log_g[0]):
+            self.status = self._newton(True)
         return (self.at, self.factor), self.log_posterior + self._volume(self.factor) + float(density[0])
+
+    @contextmanager
+    def _given(self, log_g: float) -> Iterator[None]:
+        whole = self.precision
+        self.precision = whole * np.exp(-log_g)
+        yield
+        self.precision = whole
+
+    def _given_g(self) -> AbstractContextManager[None]:
+        """Return a context in which `precision` is that of the prior given the most probable g."""
+        return self._given(self.log_g[np.argmax(self.mass)]) if self.nodes else super()._given_g()
 
     def _volume(self, factor: FloatArray) -> float:
         """Return the log integral of a normal density whose maximum is that of the prior at g = 1."""

@@ -20,8 +20,10 @@ from pyrjsel.selection.evidence._importance import controlled, weighted_moments
 from pyrjsel.selection.evidence._laplace import ModeFinder
 from pyrjsel.selection.evidence.importance import (
     CLOSE,
+    DRAWS_A_COLUMN,
     log_control,
     log_student,
+    match,
     normal_moments,
     quantiles,
     radii,
@@ -30,43 +32,14 @@ from pyrjsel.selection.evidence.importance import (
 from pyrjsel.selection.evidence.integral import Integral, SharedIntegrals
 from pyrjsel.selection.evidence.joint import JointFinder
 from pyrjsel.selection.evidence.joint_mixture import MixtureFinder
+from pyrjsel.selection.evidence.proposal_mixture import ProposalMixture
 from pyrjsel.selection.priors.base import CompiledPrior
 from pyrjsel.selection.regression.glm import Regression
-
-# Weights are tempered until the effective sample size of the moments is this multiple of the number of
-# columns.
-DRAWS_A_COLUMN = 10
 
 
 def log_det(factor: FloatArray) -> float:
     """Return the log determinant of a triangular matrix (d, d)."""
     return float(np.sum(np.log(np.diag(factor))))
-
-
-def match(
-    points: FloatArray, weights: FloatArray, mode: FloatArray, factor: FloatArray
-) -> tuple[FloatArray, FloatArray]:
-    """Return the mean (d,) of weighted draws and a Cholesky factor (d, d) of their covariance.
-
-    If few draws have nearly all the weight, weights are raised to a power below 1, so that the moments move
-    only part of the way. Mode and inverse Hessian (`factor` is that of the Hessian) count as d draws, so the
-    covariance is never singular.
-    """
-    d = mode.size
-    power = 1.0
-    while True:
-        share = weights**power
-        share /= share.sum()
-        effective = 1.0 / float(share @ share)
-        if effective >= DRAWS_A_COLUMN * d or power < 0.05:
-            break
-        power *= 0.8
-    kept = effective / (effective + d)
-    mean = share @ points
-    away = points - mean
-    half = solve_triangular(factor, np.eye(d), lower=True)
-    covariance = kept * (away.T * share) @ away + (1.0 - kept) * half.T @ half
-    return kept * mean + (1.0 - kept) * mode, np.linalg.cholesky(covariance)
 
 
 # Degrees of freedom of the Student proposal at the mode. Its tails are heavier than those of a nearly normal
@@ -91,7 +64,7 @@ EVEN, SHARE, HEAVY = 0.5, 0.05, 25.0
 VARIANCE, MARGIN, HALF_MARGIN = 2e-5, 2.0, 1.4
 # Relative variances of improbable models may be larger: with TOTAL / probability, the error of a probability
 # over all models, the root of the sum of p^2 v, is at most that of TOTAL. None is above LOOSE.
-TOTAL, LOOSE = 1e-6, 1e-2
+TOTAL, LOOSE = 1e-6, 4e-3
 # Models with a smaller probability begin with at most RELIABLE pairs.
 RARE = 1e-3
 # So few are not even begun with in models of d columns where d^2 is more than MANY times the number of rows
@@ -400,6 +373,9 @@ class MarginalLikelihood:
         decided before it is drawn, so the estimate is unbiased given the earlier stages and does not depend
         on its own weights.
 
+        Where the mode search has found another mode or a shoulder, all further stages have a mixture of
+        proposals around both.
+
         `variance` is the target relative variance of the integral; None is that of the object. With `whole`,
         the log mass of all models divided by the prior of this one, it is larger for improbable models:
         TOTAL / probability, but at most LOOSE.
@@ -429,11 +405,13 @@ class MarginalLikelihood:
         elif JUDGED <= count < RELIABLE and self._has_many_columns(variance):
             count = RELIABLE
         stage = first = self._at_mode(count, rng, halves=JUDGED <= count < 2 * MOST)
-        even = stage.even
-        slack = max(1.0, RELIABLE / count)
-        share = slack * MARGIN * stage.variance / variance
-        more = 2 * int(min(max(share, 2.0) * count, 2.0 * MOST) / 2)
-        if even and count >= JUDGED and more > count:
+        mixture = self._mixture()
+        even = stage.even and mixture is None
+        slack, more = max(1.0, RELIABLE / count), 0
+        if even and count >= JUDGED:
+            share = slack * MARGIN * stage.variance / variance
+            more = 2 * int(min(max(share, 2.0) * count, 2.0 * MOST) / 2)
+        if more > count:
             halves, margin = first.halves, slack * HALF_MARGIN
             a, b = (margin * first.variance_of(half) <= 2.0 * variance for half in halves)
             if not (a and b):
@@ -441,10 +419,10 @@ class MarginalLikelihood:
             if a != b:
                 kept = first.part(halves[1] if a else halves[0], self._shift, self._normal_moments())
                 stage = kept.joined(stage, kept.pairs / count)
-        last = even or count < JUDGED
+        last = even or (count < JUDGED and mixture is None)
         while not last:
             stages += 1
-            if stages > STAGES and _better_at_mode(first, stage):
+            if mixture is None and stages > STAGES and _better_at_mode(first, stage):
                 stage = self._at_mode(max(count, 2 * MOST), rng)
                 break
             size = min(max(stage.pairs * (2 if stages > 2 else 1), FEWEST), MOST)
@@ -452,7 +430,11 @@ class MarginalLikelihood:
             last = stages > STAGES or (not stage.heavy and enough <= MARGIN * size)
             if last and stages > 2:  # the next proposal is at least as good as that of this stage
                 size = min(size, max(2 * int(enough / 2.0), 2 * RELIABLE))
-            stage = self._matched(stage, size, rng)
+            if mixture is None:
+                stage = self._matched(stage, size, rng)
+                continue
+            mixture = mixture if stage is first else mixture.matched(stage.points, stage.weights)
+            stage = self._mixed(mixture, size, rng)
         finder = self.finder
         return Integral(
             finder.log_marginal + stage.log_ratio,
@@ -480,8 +462,10 @@ class MarginalLikelihood:
 
         It uses at most `most` pairs, so there may be fewer effective draws.
         """
+        if not found.effective < effective:
+            return found
         pairs = int(min(AIM * effective * found.draws / found.effective, 2 * most)) // 4 * 2
-        if found.effective >= effective or 2 * pairs <= found.draws:
+        if 2 * pairs <= found.draws:
             return found
         better = self.integrate(gamma, pairs=pairs, draws=found.samples is not None)
         return better if better.effective > found.effective else found
@@ -527,6 +511,16 @@ class MarginalLikelihood:
         log_density = log_student(radius, d, MATCHED_DF) - log_det(factor) - log_det(finder.factor)
         found = finder.reweigh(center, direction @ factor.T, radius, log_density)
         return self._stage(found, radius, MATCHED_DF, None)
+
+    def _mixture(self) -> ProposalMixture | None:
+        """Return proposals for the last model if its posterior has two modes or a shoulder."""
+        return ProposalMixture.of(cast(JointFinder, self.finder)) if self.nuisance else None
+
+    def _mixed(self, mixture: ProposalMixture, pairs: int, rng: np.random.Generator) -> "_Stage":
+        """Return draws from a mixture of proposals, for the same model."""
+        radius, points, values = mixture.draw(cast(JointFinder, self.finder), pairs, rng)
+        found = float(values.max()), points, np.exp(values - values.max())
+        return _Stage.of(*found, radius, np.zeros(radius.size), self._shift, None)
 
     def _stage(
         self,
