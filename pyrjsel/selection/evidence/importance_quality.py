@@ -8,7 +8,7 @@ from pyrjsel._typing import FloatArray
 from pyrjsel._validate import beyond, counted
 from pyrjsel.report.stopping import SHARE
 from pyrjsel.runtime import above
-from pyrjsel.selection.evidence.laplace import needed
+from pyrjsel.selection.evidence.laplace import TOTAL, needed
 
 # Models of at least this probability get more draws if needed, out of MOST_MORE pairs shared by probability.
 MATTERS = 1e-3
@@ -16,6 +16,8 @@ MATTERS = 1e-3
 TOLERATED = 0.05
 # Relative errors of marginal likelihoods that are reported.
 POOR = 0.05
+# Variances of improbable models are reported from this multiple of what is wanted.
+TIMES = 10.0
 
 
 def few_effective(probability: FloatArray, effective: FloatArray) -> list[str]:
@@ -58,8 +60,10 @@ def poor_integrals(probability: FloatArray, variance: FloatArray, pairs: int) ->
     list of str
         One text, or empty.
     """
-    error = np.sqrt(variance[probability > MATTERS])
-    bad = int(np.sum(error > POOR))
+    matters = probability > MATTERS
+    error = np.sqrt(variance[matters])
+    poor = np.maximum(POOR, np.sqrt(TIMES * TOTAL / probability[matters]))
+    bad = int(np.sum(error > poor))
     if not bad:
         return []
     largest = beyond(float(error.max()), POOR, 0, percent=True)

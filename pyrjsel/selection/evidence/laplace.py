@@ -82,6 +82,9 @@ JUDGED = 32
 # many, up to MOST. A second stage at the mode gets the number required by the variance, at least twice that
 # of the first, and at most that of all matched proposals.
 STAGES = 4
+# A stage that was to be the last is not if its variance is so many times what is wanted: the few draws of the
+# one before it had missed a tail.
+FAILED = 4.0
 FEWEST, MOST = 256, 4096
 # If more effective draws are requested: safety factor of the number of draws, and largest number of pairs.
 AIM, MOST_MORE = 2.0, 2**15
@@ -432,9 +435,10 @@ class MarginalLikelihood:
                 size = min(size, max(2 * int(enough / 2.0), 2 * RELIABLE))
             if mixture is None:
                 stage = self._matched(stage, size, rng)
-                continue
-            mixture = mixture if stage is first else mixture.matched(stage.points, stage.weights)
-            stage = self._mixed(mixture, size, rng)
+            else:
+                mixture = mixture if stage is first else mixture.matched(stage.points, stage.weights)
+                stage = self._mixed(mixture, size, rng)
+            last = last and (stages > STAGES or stage.variance <= FAILED * variance)
         finder = self.finder
         return Integral(
             finder.log_marginal + stage.log_ratio,

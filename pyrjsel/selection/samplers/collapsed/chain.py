@@ -224,14 +224,14 @@ class CollapsedChain(Chain):
     def run(self, n: int, block: Block | None = None) -> tuple[int, int]:
         """Run `n` iterations; return the numbers of draws and coefficient vectors written into the block."""
         if block is None:
-            self.walk.run(self.rng, n, self.job.setup.time)
+            self.walk.run(self.rng, n, self.time)
             return 0, 0
         averages, recorded = self.collector.averages, self.done - self.job.burn_in
         assert averages is not None
         kept = self.walk.run(
             self.rng,
             n,
-            self.job.setup.time,
+            self.time,
             done=recorded,
             thin=self.job.thin,
             words=block.words,
@@ -241,9 +241,14 @@ class CollapsedChain(Chain):
         return kept, 0
 
     @property
+    def time(self) -> float:
+        """Time of an iteration."""
+        return float(self.job.setup.time)
+
+    @property
     def unit(self) -> float:
         """Weight of one iteration in the averages."""
-        return float(self.job.setup.time)
+        return self.time
 
     def adapt(self) -> None:
         """Adapt the temperatures once, in burn-in."""
@@ -288,7 +293,7 @@ class CollapsedChain(Chain):
         moves = moves[:, self.job.setup.kinds]
         # On average, a flip of each free term is proposed once per unit of time.
         recorded = max(0, self.done - self.job.burn_in)
-        moves[0, 0] = round(recorded * self.job.setup.time * float(self.job.space.free.sum()))
+        moves[0, 0] = round(recorded * self.time * float(self.job.space.free.sum()))
         return moves, exchanged
 
     def counts(self) -> np.ndarray:

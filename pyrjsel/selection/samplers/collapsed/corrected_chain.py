@@ -52,9 +52,14 @@ LEAD, EXPAND, LEARN = 0.25, 0.5, 0.75
 # and the proportion with which burn-in ends: good surrogates have 0.9, and one that is accepted half as often
 # takes more than twice as many draws. After the last it ends in any case.
 JUDGED: tuple[tuple[int, float], ...] = ((50, 0.85), (100, 0.8), (200, 0.7), (400, 0.6), (800, 0.5))
-# A surrogate that is accepted less often at one of these times gives way to Laplace's approximation, whose
-# draws are TIMES closer together: each takes about that many modes more. Not with more than MOST_MODES terms.
-POOR, AT, SHORTER, MOST_MODES = 0.4, (200, 800), 5.0, 64
+# A surrogate that is accepted less often after so many of them gives way to Laplace's approximation, with
+# which draws are SHORTER times closer together, as moves take modes. Of more than FEW_TERMS a move takes so
+# many that a worse surrogate is better; of more than MOST_MODES there is no such change.
+AT, POOR, VERY_POOR, SHORTER, FEW_TERMS, MOST_MODES = 200, 0.7, 0.3, 5.0, 24, 64
+# Seconds of an importance draw for each row, and of a unit of time on a surrogate for each term and each
+# pair of terms, about. Where an integral takes more than RELATIVE times as long as the moves between two,
+# there are up to STRETCH times as many moves, unless their number is given.
+A_ROW, A_TERM, A_PAIR, RELATIVE, STRETCH = 3e-9, 1e-6, 2e-8, 3.0, 8.0
 # Steps of the search for the first expansion, from the smallest model, and their length.
 SEARCH_STEPS, SEARCH_TIME = 8, 2.0
 # Proportion of its visits by one chain that a model may have more of by all of them.
@@ -161,6 +166,8 @@ class CorrectedMoves(CollapsedMoves):
         Whether Laplace values are corrected by importance sampling.
     prolonged : bool
         Whether burn-in goes on until the surrogate is accepted.
+    stretched : bool
+        Whether there may be more moves between draws where integrals take long.
     shared : SharedIntegrals
         Those of all chains of the run in a process.
     """
@@ -169,6 +176,7 @@ class CorrectedMoves(CollapsedMoves):
     pairs: int = field(kw_only=True)
     exact: bool = field(kw_only=True)
     prolonged: bool = field(default=False, kw_only=True)
+    stretched: bool = field(default=False, kw_only=True)
     shared: SharedIntegrals = field(default_factory=SharedIntegrals, kw_only=True, compare=False, repr=False)
 
     @property
@@ -218,6 +226,7 @@ def first_lessons(job: Job, rng: np.random.Generator) -> dict[str, np.ndarray]:
         "settled": np.array(int(job.burn_in == 0 and not job.setup.prolonged)),
         "extra": np.array(0),
         "judged": np.zeros(2, dtype=np.int64),
+        "stretch": np.array(1.0),
     }
 
 
@@ -269,6 +278,7 @@ class CorrectedChain(CollapsedChain):
             "settled": learnt.array("settled", np.int64, ()),
             "extra": learnt.array("extra", np.int64, ()),
             "judged": learnt.array("judged", np.int64, (2,)),
+            "stretch": learnt.array("stretch", float, ()),
         }
 
     def restore(self, values: dict[str, Any]) -> None:
@@ -303,7 +313,7 @@ class CorrectedChain(CollapsedChain):
         self.reference = np.array([float(learnt["reference"])])
         self.sum, self.count = learnt["sum"].copy(), float(learnt["count"])
         self.gammas, self.log_masses = list(learnt["gamma"]), list(learnt["log_mass"])
-        self.judged = learnt["judged"].copy()
+        self.judged, self.stretch = learnt["judged"].copy(), float(learnt["stretch"])
         self.corrections = values["moves"][:, -1].copy()
         self.use(self.surrogate, values["gamma"], values["powers"])
         self.set_counts(values["moves"], values["exchanged"])
@@ -326,6 +336,7 @@ class CorrectedChain(CollapsedChain):
             "settled": np.array(int(self.settled)),
             "extra": np.array(self.extra),
             "judged": self.judged.copy(),
+            "stretch": np.array(self.stretch),
         }
 
     @property
@@ -389,8 +400,7 @@ class CorrectedChain(CollapsedChain):
     @property
     def time(self) -> float:
         """Time of an iteration."""
-        time = float(self.job.setup.time)
-        return time / SHORTER if self.modes else time
+        return float(self.job.setup.time) * self.stretch
 
     def advance(self, n: int) -> int:
         """Run at most `n` iterations and return how many count: not those that burn-in is prolonged by."""
@@ -657,8 +667,10 @@ class CorrectedChain(CollapsedChain):
             self.settle()
         elif least is not None:
             share = self.judged[1] / max(1, self.judged[0])
-            if self.extra in AT and share < POOR and self.job.space.n_terms <= MOST_MODES:
-                self.modes = True
+            terms = self.job.space.n_terms
+            poor = POOR if terms <= FEW_TERMS else VERY_POOR
+            if self.extra == AT and share < poor and terms <= MOST_MODES:
+                self.modes, self.stretch = True, 1.0 / SHORTER
                 self.replace_surrogate(Surrogate(self.surrogate.at, np.zeros(self.job.space.n_terms)))
             elif share >= least or self.extra == JUDGED[-1][0]:
                 self.settle()
@@ -680,6 +692,11 @@ class CorrectedChain(CollapsedChain):
         self.log_masses.clear()
         self.integrals = self.new_integrals()
         self.loop = CorrectedWalk(self.walk, self.integrals.models)
+        if self.job.setup.stretched and not self.modes:
+            terms, rows = self.job.space.n_terms, self.job.regression.y.size
+            integral = A_ROW * rows * self.integrals.of(self.walk.gamma()[0]).integral.draws
+            moves = self.job.setup.time * terms * (A_TERM + terms * A_PAIR)
+            self.stretch = float(np.clip(integral / (RELATIVE * moves), 1.0, STRETCH))
 
     def learning_is_due(self) -> bool:
         """Return whether this is the first adaptation after three quarters of burn-in."""

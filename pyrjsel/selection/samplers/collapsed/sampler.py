@@ -109,8 +109,16 @@ class CorrectedCollapsed(Collapsed):
         self, regression: Any, space: ModelSpace, settings: FitSettings, options: Any, entropy: bytes
     ) -> CollapsedMoves:
         """Return the moves of chains, with settings of the integration."""
-        more = {"entropy": entropy, "pairs": options.pairs, "exact": options.exact, "prolonged": settings.prolonged}
-        return CorrectedMoves.of(options, space, settings.burn_in, **more)
+        return CorrectedMoves.of(
+            options,
+            space,
+            settings.burn_in,
+            entropy=entropy,
+            pairs=options.pairs,
+            exact=options.exact,
+            prolonged=settings.prolonged,
+            stretched=options.sweeps is None,
+        )
 
     def manner(self, job: Job, options: Any) -> Manner:
         """Return the properties of the chains that summaries depend on."""
