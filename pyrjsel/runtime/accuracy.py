@@ -173,11 +173,6 @@ class Clock:
         """Seconds since the start."""
         return time.perf_counter() - self.begun
 
-    @property
-    def first(self) -> int:
-        """Draws of the first round."""
-        return min(self.accuracy.first, self.accuracy.max_draws)
-
     def after(self, draws: int, needed: float, rate: float) -> int:
         """Return the draws of the round after one of `draws`; `draws` if there is none.
 
@@ -185,7 +180,7 @@ class Clock:
         per second: if time is limited, a round is cut to end at the limit.
         """
         growth = min(max(SPARE * needed, LEAST), MOST_GROWTH)
-        size = max(draws, min(ceil(growth * draws), self.accuracy.max_draws))
+        size = max(draws, min(ceil(growth * draws - 1e-9 * draws), self.accuracy.max_draws))
         limit = self.accuracy.max_seconds
         if limit is not None:
             size = min(size, draws + int(max(0.0, limit - self.seconds) * rate))

@@ -465,6 +465,8 @@ def _advance(
     watch = Stopwatch()
     runner, done, before = start.runner(job)
     total, written, file, block, steps = job.total, done, start.file, 1, False
+    if file is not None:
+        file.total = total
     _report(start.chain, done, runner, signals)
     while done < total and not signals.stopped:
         n = min(block, total - done)
@@ -478,10 +480,10 @@ def _advance(
         now = time.perf_counter()
         block = next_block(n, now - at)
         if file is not None and (steps or file.due()):
-            file.save(done, total, before + watch.read(), runner)
+            file.save(done, before + watch.read(), runner)
             written = done
     if file is not None and written < done:
-        file.save(done, total, before + watch.read(), runner)
+        file.save(done, before + watch.read(), runner)
     end = ChainEnd(done, 0.0, runner.plain_state()) if start.keep_end else None
     result = runner.finish(done == total) if start.live is None else runner.look()
     spent = before + watch.read()

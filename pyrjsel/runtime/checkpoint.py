@@ -203,7 +203,14 @@ class ChainFile:
         Digest of the run.
     begun : float
         Time of day at which the run began, as if it had never stopped.
+
+    Attributes
+    ----------
+    total : int
+        Iterations for which the chain is planned, to be set before it is saved.
     """
+
+    total = 0
 
     def __init__(self, folder: Path, name: str, run: str, begun: float) -> None:
         self._run, self._begun = run, begun
@@ -284,10 +291,10 @@ class ChainFile:
         """Whether it is time for another save."""
         return time.perf_counter() - self._written >= INTERVAL
 
-    def save(self, done: int, total: int, spent: RunTime, runner: Recording) -> None:
+    def save(self, done: int, spent: RunTime, runner: Recording) -> None:
         """Append the values that a chain has recorded since the last save, and replace its state.
 
-        It has `done` iterations of `total`; `spent` is the run time of the chain alone.
+        `spent` is the run time of the chain alone.
 
         Raises
         ------
@@ -300,7 +307,7 @@ class ChainFile:
         content = {
             "run": self._run,
             "done": done,
-            "total": total,
+            "total": self.total,
             "seconds": spent.clock,
             "cpu": spent.cpu,
             "clock": max(0.0, time.time() - self._begun),

@@ -49,6 +49,8 @@ class Rounds:
         Final states of the run that this one extends, if any.
     n_jobs, progress, checkpoint, begun
         As in the settings.
+    first : int
+        Draws of the first round, or of the one in which the run that this one extends was interrupted.
     """
 
     jobs: Jobs
@@ -62,7 +64,8 @@ class Rounds:
     n_jobs: int | None
     progress: bool | None
     checkpoint: Checkpoint | None
-    begun: float | None = None
+    begun: float | None
+    first: int
     live: LiveChains = field(default_factory=LiveChains)
 
     def run(self) -> tuple[ChainsOutcome, int, list[str]]:
@@ -75,7 +78,7 @@ class Rounds:
         """
         clock = Clock.of(self.accuracy, self.begun)
         seeds = spawn_seeds(self.rng, self.chains)
-        draws, label = self.begin(clock), self.label
+        draws, label = self.begin(), self.label
         before = 0 if self.earlier is None else min(draws, self.length)
         notes: list[str] = []
         aside = 0.0
@@ -125,9 +128,9 @@ class Rounds:
                 before, draws = draws, following
             return self.finished(replace(outcome, aside=aside), draws, clock.seconds), draws, notes
 
-    def begin(self, clock: Clock) -> int:
+    def begin(self) -> int:
         """Return the draws of the first round: the one that a killed run had reached."""
-        draws = clock.first
+        draws = min(self.first, self.accuracy.max_draws)
         if self.earlier is not None:
             # A complete round is assessed before more draws are made.
             draws = self.length if self.earlier.complete else max(draws, self.length)

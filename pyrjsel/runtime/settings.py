@@ -189,7 +189,8 @@ class FitSettings:
         if checkpoint is None:
             generator = check_rng(rng)
         else:
-            told["burn_in"] = f"{sizes['burn_in']}{' or more' if burn_in is None else ''}"
+            if burn_in is None:
+                told["burn_in"] = f"{sizes['burn_in']} or more"
             place, generator = Checkpoint.open(checkpoint, {**(about or {}), **sizes, **told}, rng)
             watch = Stopwatch(RunTime(0.0, place.clock))
         return cls(
@@ -226,7 +227,9 @@ class FitSettings:
         """
         sizes: dict[str, Any] = {name: content.integer(name) for name in SIZES}
         settings = cls.check(**sizes, rng=rng, n_jobs=None, progress=None)
-        found: dict[str, Any] = {"prolonged": content.flag("prolonged")}
+        found: dict[str, Any] = {}  # missing in old files
+        if "prolonged" in content:
+            found["prolonged"] = content.flag("prolonged")
         if "accuracy" in content:
             found["accuracy"] = Accuracy.from_plain(content.part("accuracy"), MOST_DRAWS)
         if "run_time" in content:
@@ -306,6 +309,7 @@ class FitSettings:
                 self.progress,
                 self.checkpoint,
                 self.begun,
+                self.draws,
             ).run()
         self.watch.add(self._cpu_of(outcome), outcome.aside)
         drawn = outcome.drawn(size, asked, self.accuracy is not None)
@@ -419,7 +423,7 @@ class FitSettings:
         if settings.checkpoint is not None:
             watch = Stopwatch(self.run_time + RunTime(0.0, settings.checkpoint.clock))
         settings = replace(settings, earlier=ends, every=every, anew=self.anew, watch=watch)
-        return settings if draws is not None else replace(settings, draws=have)
+        return settings if draws is not None else replace(settings, draws=have if ends.complete else self.draws)
 
     @property
     def asked_mcse(self) -> float:

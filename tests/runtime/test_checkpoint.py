@@ -384,5 +384,5 @@ def test_settings_are_part_of_what_a_run_is(folder):
 
     assert settings().run(Walk(12), "walk", size).draws == 12
     assert settings(n_jobs=2).run(Walk(12), "walk", size).draws == 12
-    with pytest.raises(StoreError, match="draws was 10 and is 11, burn_in was 2 and is 3"):
+    with pytest.raises(StoreError, match="draws was 10 and is 11, burn_in was '2 or more' and is 3"):
         settings(draws=11, burn_in=3)

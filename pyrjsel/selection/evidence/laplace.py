@@ -433,6 +433,7 @@ class MarginalLikelihood:
             last = stages > STAGES or (not stage.heavy and enough <= MARGIN * size)
             if last and stages > 2:  # the next proposal is at least as good as that of this stage
                 size = min(size, max(2 * int(enough / 2.0), 2 * RELIABLE))
+            size = max(size, count) if last and count > CAREFUL else size
             if mixture is None:
                 stage = self._matched(stage, size, rng)
             else:

@@ -11,15 +11,22 @@ from pyrjsel.model_space.sampling import sample_models
 from pyrjsel.selection.evidence.laplace import LOOSE, RELIABLE, MarginalLikelihood
 from pyrjsel.selection.regression.glm import Regression
 from pyrjsel.selection.samplers.base import Job
-from pyrjsel.selection.samplers.collapsed.corrected_chain import MOST_MODES, CorrectedChain, CorrectedMoves
+from pyrjsel.selection.samplers.collapsed.corrected_chain import CorrectedChain, CorrectedMoves
 from pyrjsel.selection.samplers.collapsed.options import CorrectedOptions
 from pyrjsel.selection.samplers.enumeration.options import EnumerateOptions
 from pyrjsel.selection.samplers.pilot import TRIED, Pilot, explore
 from pyrjsel.selection.samplers.reversible_jump.options import RJMCMCOptions
 
-# Largest proportion of models of a pilot with uneven importance weights. On regular data it is 0. With one in
-# eight (569 rows nearly separated by 30 columns), jumps reached the same error in a fifth of the time.
-UNEVEN = 0.1
+# Number of terms up to which Laplace's approximation is a surrogate where no quadratic one fits, at a cost that
+# integrals have anyway: of 20 data sets with separated classes jumps were faster on none.
+FEW = 20
+# Of more terms, largest proportion of models of a pilot with uneven importance weights times their columns. On
+# regular data it is 0. With 1.2 (569 rows nearly separated by 30 columns) jumps reached the same error in half
+# of the time, with 0.7 (60 rows, one level that separates, 25 terms) they took 18 times as long.
+MOST_UNEVEN = 1.0
+# Of more terms, largest mean number of draws of integrals of models from the prior. With 6,400 (the same rows,
+# probit) jumps took half of the time, with 1,900 a tenth was too much for them.
+MOST_HARD = 4000
 # Smallest acceptance rate of a pilot on the surrogate. It is 0.85 to 1 on regular data.
 LEAST_ACCEPTED = 0.25
 # Columns per row above which posteriors are far from normal: with 30 rows and 60 columns, "collapsed" had no
@@ -63,7 +70,9 @@ def sampler_of(
     pilot = pilot_of(regression, space)
     if pilot.width > crowd(regression):
         return "rjmcmc", {}
-    if space.n_terms <= MOST_MODES or (pilot.acceptance >= LEAST_ACCEPTED and pilot.uneven <= UNEVEN):
+    regular = pilot.acceptance >= LEAST_ACCEPTED and pilot.uneven * pilot.width <= MOST_UNEVEN
+    hard = pilot.uneven > 0.0 and draws_of(regression, space) > MOST_HARD
+    if space.n_terms <= FEW or (regular and not hard):
         return "collapsed", {}
     return "rjmcmc", {} if len(regression.nuisance) else {"surrogate": SURROGATE}
 

@@ -50,10 +50,10 @@ def test_burn_in_is_learnt_from_up_to_a_number_of_models(rows, monkeypatch):
     x, y = rows
     most, learn = [], corrected.CorrectedChain.learn
 
-    def learnt(self, gamma, log_ratio):
-        learn(self, gamma, log_ratio)
+    def learnt(self, gamma, log_mass):
+        learn(self, gamma, log_mass)
         most.append(len(self.gammas))
-        assert len(self.gammas) == len(self.log_ratios)
+        assert len(self.gammas) == len(self.log_masses)
 
     monkeypatch.setattr(corrected.CorrectedChain, "learn", learnt)
     model = rj.LogitSelection((y > 0).astype(int), x)

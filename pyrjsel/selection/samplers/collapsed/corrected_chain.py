@@ -51,11 +51,13 @@ LEAD, EXPAND, LEARN = 0.25, 0.5, 0.75
 # Iterations beyond burn-in after which a surrogate is judged by the proportion accepted since the last time,
 # and the proportion with which burn-in ends: good surrogates have 0.9, and one that is accepted half as often
 # takes more than twice as many draws. After the last it ends in any case.
-JUDGED: tuple[tuple[int, float], ...] = ((50, 0.85), (100, 0.8), (200, 0.7), (400, 0.6), (800, 0.5))
-# A surrogate that is accepted less often after so many of them gives way to Laplace's approximation, with
-# which draws are SHORTER times closer together, as moves take modes. Of more than FEW_TERMS a move takes so
-# many that a worse surrogate is better; of more than MOST_MODES there is no such change.
-AT, POOR, VERY_POOR, SHORTER, FEW_TERMS, MOST_MODES = 200, 0.7, 0.3, 5.0, 24, 64
+JUDGED: tuple[tuple[int, float], ...] = ((50, 0.9), (100, 0.85), (200, 0.75), (450, 0.6), (800, 0.5))
+# A surrogate that is accepted less often after AT of them gives way to Laplace's approximation until TAUGHT,
+# with which iterations are SHORTER times shorter, as moves take modes. One that is learnt from the models
+# visited meanwhile is tried, and if it does not fit either, Laplace's approximation stays. Of more than
+# FEW_TERMS a move takes so many modes that a worse surrogate is better; of more than MOST_MODES there is no
+# such change.
+AT, TAUGHT, POOR, VERY_POOR, SHORTER, FEW_TERMS, MOST_MODES = 200, 350, 0.7, 0.3, 5.0, 24, 64
 # Seconds of an importance draw for each row, and of a unit of time on a surrogate for each term and each
 # pair of terms, about. Where an integral takes more than RELATIVE times as long as the moves between two,
 # there are up to STRETCH times as many moves, unless their number is given.
@@ -223,6 +225,7 @@ def first_lessons(job: Job, rng: np.random.Generator) -> dict[str, np.ndarray]:
         "log_mass": np.zeros(0),
         "whole": np.array(np.nan),
         "modes": np.array(0),
+        "taught": np.array(0),
         "settled": np.array(int(job.burn_in == 0 and not job.setup.prolonged)),
         "extra": np.array(0),
         "judged": np.zeros(2, dtype=np.int64),
@@ -275,6 +278,7 @@ class CorrectedChain(CollapsedChain):
             "log_mass": learnt.array("log_mass", float, (len(gamma),)),
             "whole": learnt.array("whole", float, ()),
             "modes": learnt.array("modes", np.int64, ()),
+            "taught": learnt.array("taught", np.int64, ()),
             "settled": learnt.array("settled", np.int64, ()),
             "extra": learnt.array("extra", np.int64, ()),
             "judged": learnt.array("judged", np.int64, (2,)),
@@ -298,11 +302,8 @@ class CorrectedChain(CollapsedChain):
         """Create the loop at the values of a refactorised state, with its surrogate."""
         self.marginal = marginal_of(self.job)
         learnt = values["learnt"]
-        self.modes, self.settled, self.whole = (
-            bool(learnt["modes"]),
-            bool(learnt["settled"]),
-            learnt["whole"],
-        )
+        self.modes, self.taught = bool(learnt["modes"]), bool(learnt["taught"])
+        self.settled, self.whole = bool(learnt["settled"]), learnt["whole"]
         self.integrals = self.new_integrals()
         self.surrogate = Surrogate(
             learnt["at"],
@@ -333,6 +334,7 @@ class CorrectedChain(CollapsedChain):
             "log_mass": np.array(self.log_masses, dtype=float),
             "whole": np.array(self.whole),
             "modes": np.array(int(self.modes)),
+            "taught": np.array(int(self.taught)),
             "settled": np.array(int(self.settled)),
             "extra": np.array(self.extra),
             "judged": self.judged.copy(),
@@ -409,7 +411,8 @@ class CorrectedChain(CollapsedChain):
             left = job.burn_in - self.done
             if left > 0 or self.settled:
                 step = min(n, left) if left > 0 else n
-                made += super().advance(step)
+                super().advance(step)
+                made += step
             else:
                 step = min(n, EVERY - self.extra % EVERY)
                 self.run(step)
@@ -494,9 +497,7 @@ class CorrectedChain(CollapsedChain):
         """
         before = self.walk.gamma()
         gamma, mass = np.array(self.gammas[-LESSONS:]), np.array(self.log_masses[-LESSONS:])
-        _, first, count = np.unique(
-            np.packbits(gamma, axis=1), axis=0, return_index=True, return_counts=True
-        )
+        _, first, count = np.unique(np.packbits(gamma, axis=1), axis=0, return_index=True, return_counts=True)
         gamma, mass, typical = gamma[first], mass[first], np.median(mass)
         ratio = mass - [self.surrogate_mass(np.vstack([model, before[1:]])) for model in gamma]
         self.walk.set_state(before)
@@ -662,24 +663,36 @@ class CorrectedChain(CollapsedChain):
 
     def judge(self) -> None:
         """End a prolonged burn-in if the surrogate is accepted or has had its time, or learn more."""
-        least = dict(JUDGED).get(self.extra)
+        least, terms = dict(JUDGED).get(self.extra), self.job.space.n_terms
+        share = self.judged[1] / max(1, self.judged[0])
+        poor = POOR if terms <= FEW_TERMS else VERY_POOR
         if self.modes:
-            self.settle()
-        elif least is not None:
-            share = self.judged[1] / max(1, self.judged[0])
-            terms = self.job.space.n_terms
-            poor = POOR if terms <= FEW_TERMS else VERY_POOR
-            if self.extra == AT and share < poor and terms <= MOST_MODES:
-                self.modes, self.stretch = True, 1.0 / SHORTER
-                self.replace_surrogate(Surrogate(self.surrogate.at, np.zeros(self.job.space.n_terms)))
-            elif share >= least or self.extra == JUDGED[-1][0]:
-                self.settle()
-            elif self.gammas:
+            if self.extra == TAUGHT:
+                self.switch(False)
                 self.replace_surrogate(self.learned())
                 self.forget()
+        elif least is None:
+            return
+        elif terms <= MOST_MODES and self.extra == AT and share < poor:
+            self.switch(True)
+            self.taught = True
+        elif share >= least or self.extra == JUDGED[-1][0]:
+            self.settle()
+        elif self.taught:
+            self.switch(True)
+            self.settle()
+        elif self.gammas:
+            self.replace_surrogate(self.learned())
+            self.forget()
         if self.settled:
             super().clear()
             self.corrections[:] = 0
+
+    def switch(self, modes: bool) -> None:
+        """Take Laplace's approximation as the surrogate, or a quadratic one again."""
+        self.modes, self.stretch = modes, 1.0 / SHORTER if modes else 1.0
+        self.replace_surrogate(Surrogate(self.surrogate.at, np.zeros(self.job.space.n_terms)))
+        self.forget()
 
     def settle(self) -> None:
         """End burn-in: from now on pi has integrals, and the surrogate stays."""

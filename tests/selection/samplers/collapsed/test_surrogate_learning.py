@@ -59,10 +59,11 @@ def test_corrections_by_term_and_by_size():
     slopes, size = rng.normal(size=6), np.arange(7.0)
     curve = 0.3 * (size - 2.0) ** 2
     ratio = gamma @ slopes + curve[gamma.sum(axis=1)] + 5.0
-    correction, of_size = learn_corrections(gamma, ratio, model.regression, space)
-    learnt = Surrogate(np.zeros(7), correction, of_size)
+    at, weight = np.zeros(7), np.ones(len(gamma))
+    learnt = learn_corrections(at, gamma, ratio, weight, model.regression, space)
+    of_size = learnt.of_size
     found = np.array([learnt.corrected(model, space) for model in gamma])
-    # The ridge, 0.25 among some hundred models, takes a percent.
+    # The ridge, 0.25 among some hundred models, takes a percent; pairs of terms and sizes share a curve.
     np.testing.assert_allclose(found - found.mean(), ratio - ratio.mean(), atol=0.05)
     # The curve goes on by one, half the range of sizes 2 to 4, and then is constant.
     np.testing.assert_allclose(np.diff(of_size, 2)[1:-1], np.diff(of_size, 2)[2], rtol=1e-9)
@@ -71,7 +72,27 @@ def test_corrections_by_term_and_by_size():
     walked = learnt.space(space)
     assert type(walked).__name__ == "Space"
     known = rj.LogitSelection(np.arange(20) % 2 * 1.0, data).regression
-    assert learn_corrections(gamma, ratio, known, space)[1] is None
+    assert learn_corrections(at, gamma, ratio, weight, known, space).of_size is None
+
+
+def test_corrections_of_pairs():
+    """They are learnt where models that are left out say so, and are part of the surrogate's values."""
+    rng = np.random.default_rng(2)
+    data = pd.DataFrame(rng.normal(size=(40, 6)), columns=[*"abcdef"])
+    model = rj.LogitSelection(np.arange(40) % 2 * 1.0, data)
+    gamma = np.unique((rng.random((300, 6)) < 0.5).astype(np.uint8), axis=0)
+    slopes, weight = rng.normal(size=6), np.ones(len(gamma))
+    pairs = np.triu(rng.normal(size=(6, 6)), 1)
+    ratio = gamma @ slopes + np.einsum("mi,ij,mj->m", gamma, pairs, gamma)
+    at = np.append(-0.2, 0.3 * rng.normal(size=6))
+    learnt = learn_corrections(at, gamma, ratio, weight, model.regression, model.space)
+    np.testing.assert_allclose(learnt.pairs, pairs + pairs.T, atol=0.1)
+    found = np.array([learnt.corrected(each, model.space) for each in gamma])
+    np.testing.assert_allclose(found - found.mean(), ratio - ratio.mean(), atol=0.1)
+    # Noise has no pairs.
+    noise = gamma @ slopes + rng.normal(size=len(gamma))
+    shrunk = learn_corrections(at, gamma, noise, weight, model.regression, model.space).pairs
+    assert shrunk is None or np.abs(shrunk).max() < 0.5
 
 
 @pytest.mark.parametrize("name", ["logit", "multinomial"])
