@@ -1,7 +1,7 @@
 """Runs with ``draws="auto"``: rounds of draws until the figures are accurate.
 
-Each round extends the same run, by as much as the least accurate figure needs. Accuracy is assessed between rounds only, so the draws depend on the seed
-alone: not on the number of workers, on the speed of the machine,
+Each round extends the same run, by as much as the least accurate figure needs. Accuracy is assessed between
+rounds only, so the draws depend on the seed alone: not on the number of workers, on the speed of the machine,
 or on whether the run was killed in between.
 """
 

@@ -422,8 +422,12 @@ class FitSettings:
         )
         if settings.checkpoint is not None:
             watch = Stopwatch(self.run_time + RunTime(0.0, settings.checkpoint.clock))
-        settings = replace(settings, earlier=ends, every=every, anew=self.anew, watch=watch)
-        return settings if draws is not None else replace(settings, draws=have if ends.complete else self.draws)
+        settings = replace(
+            settings, earlier=ends, every=every, prolonged=self.prolonged, anew=self.anew, watch=watch
+        )
+        return (
+            settings if draws is not None else replace(settings, draws=have if ends.complete else self.draws)
+        )
 
     @property
     def asked_mcse(self) -> float:

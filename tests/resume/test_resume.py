@@ -147,7 +147,7 @@ FIT = {"sampler": "collapsed", "draws": 200, "chains": 2, "rng": 1, "progress": 
         ({"always": "x1"}, {}, "always differs"),
         ({}, {"sampler": "gibbs"}, "sampler was 'collapsed' and is 'gibbs'"),
         ({}, {"draws": 201}, "draws was 200 and is 201"),
-        ({}, {"burn_in": 41}, "burn_in was 40 and is 41"),
+        ({}, {"burn_in": 41}, "burn_in was '40 or more' and is 41"),
         ({}, {"thin": 2}, "thin was 1 and is 2"),
         ({}, {"chains": 3}, "chains was 2 and is 3"),
         ({}, {"temperatures": 2}, "option temperatures was 'auto' and is 2"),

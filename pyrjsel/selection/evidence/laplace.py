@@ -422,7 +422,8 @@ class MarginalLikelihood:
             if a != b:
                 kept = first.part(halves[1] if a else halves[0], self._shift, self._normal_moments())
                 stage = kept.joined(stage, kept.pairs / count)
-        last = even or (count < JUDGED and mixture is None)
+        failed = count >= JUDGED and stage.variance > FAILED * variance
+        last = (even and not failed) or (count < JUDGED and mixture is None)
         while not last:
             stages += 1
             if mixture is None and stages > STAGES and _better_at_mode(first, stage):

@@ -19,8 +19,7 @@ from pyrjsel.selection.regression.glm import Regression
 RIDGE = 0.25
 # Columns up to which surrogates store all products of columns; of more, chains visit few.
 STORED = 256
-# Largest number of pairs of terms with corrections, and how much smaller than those of terms these are expected
-# to be.
+# Largest number of pairs of terms with corrections, and their size relative to those of terms, as expected.
 MOST_PAIRS, PAIR_SCALES = 500, (0.3, 1.0)
 # Largest number of models for learning corrections: the latest ones.
 MOST_LESSONS = 5000

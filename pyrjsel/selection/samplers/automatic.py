@@ -17,15 +17,15 @@ from pyrjsel.selection.samplers.enumeration.options import EnumerateOptions
 from pyrjsel.selection.samplers.pilot import TRIED, Pilot, explore
 from pyrjsel.selection.samplers.reversible_jump.options import RJMCMCOptions
 
-# Number of terms up to which Laplace's approximation is a surrogate where no quadratic one fits, at a cost that
-# integrals have anyway: of 20 data sets with separated classes jumps were faster on none.
+# Number of terms up to which Laplace's approximation is a surrogate where no quadratic one fits, at a cost
+# that integrals have anyway.
 FEW = 20
-# Of more terms, largest proportion of models of a pilot with uneven importance weights times their columns. On
-# regular data it is 0. With 1.2 (569 rows nearly separated by 30 columns) jumps reached the same error in half
-# of the time, with 0.7 (60 rows, one level that separates, 25 terms) they took 18 times as long.
+# Of more terms, largest proportion of models of a pilot with uneven importance weights times their columns.
+# On regular data it is 0. With 1.2 (569 rows nearly separated by 30 columns) jumps reached the same error in
+# half of the time, with 0.7 (60 rows, one level that separates, 25 terms) they took 18 times as long.
 MOST_UNEVEN = 1.0
-# Of more terms, largest mean number of draws of integrals of models from the prior. With 6,400 (the same rows,
-# probit) jumps took half of the time, with 1,900 a tenth was too much for them.
+# Of more terms, largest mean number of draws of integrals of models from the prior. With 6,400 (the same
+# rows, probit) jumps took half of the time.
 MOST_HARD = 4000
 # Smallest acceptance rate of a pilot on the surrogate. It is 0.85 to 1 on regular data.
 LEAST_ACCEPTED = 0.25

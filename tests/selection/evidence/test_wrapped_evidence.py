@@ -1,4 +1,4 @@
-"""Evidences of surrogates with corrections for pairs of terms, and of Laplace values: chains that they drive."""
+"""Chains on evidences with corrections for pairs of terms, and on computed values of models."""
 
 import numpy as np
 import pytest

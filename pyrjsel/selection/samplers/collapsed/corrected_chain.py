@@ -501,7 +501,7 @@ class CorrectedChain(CollapsedChain):
         gamma, mass, typical = gamma[first], mass[first], np.median(mass)
         ratio = mass - [self.surrogate_mass(np.vstack([model, before[1:]])) for model in gamma]
         self.walk.set_state(before)
-        weight = count * np.exp(0.5 * np.minimum(mass - typical + NEAR, 0.0))
+        weight = count * np.exp(np.minimum(mass - typical + NEAR, 0.0))
         known = np.isfinite(ratio)
         return gamma[known], ratio[known], weight[known]
 

@@ -34,7 +34,7 @@ H, NOT_H = 0, 1
 VISITS, WEIGHTED_VISITS, SQUARED_VISITS, WEIGHTED_H, WEIGHTED_NOT_H, WEIGHTS, SQUARES = range(CORRECTED_ROWS)
 # Fewest draws with and without a term for an estimate of the surrogate's error.
 FEW_VISITS = 10
-# Largest mean of a control variate, in errors: one of twenty true ones is larger in one of eight hundred fits.
+# Largest mean of a control variate, in errors: that of a right one is larger once in 16,000 terms.
 FAR = 4.0
 # Independent draws miss what they hold so often on average with a probability of one in a hundred.
 MISSED = 4.6
