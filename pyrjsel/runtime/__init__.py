@@ -1,6 +1,6 @@
 """Chains: seeds, blocks, workers, progress, interrupts and checkpoints. Independent of all models."""
 
-from pyrjsel.runtime.accuracy import AUTO, MCSE, MOST, USUAL, WARM, Accuracy, Figure, Rule, above
+from pyrjsel.runtime.accuracy import AUTO, MCSE, MOST, USUAL, WARM, Accuracy, Figure, Refused, Rule, above
 from pyrjsel.runtime.blas import one_blas_thread
 from pyrjsel.runtime.chain_ends import ChainEnd, Ends, by_chain, known_ends
 from pyrjsel.runtime.chains import (
@@ -37,6 +37,7 @@ __all__ = [
     "Figure",
     "FitSettings",
     "Refits",
+    "Refused",
     "ResumableJob",
     "ResumableRunner",
     "Rule",

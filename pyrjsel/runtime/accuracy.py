@@ -129,6 +129,10 @@ def above(value: float, target: float) -> str:
     return f"{value:.{digits}g}, above {known}"
 
 
+class Refused(Exception):
+    """Raised by a rule: the proposals of a chain are accepted too rarely for more draws to be of use."""
+
+
 # Takes the draws of the chains and their number per chain; returns the figures that are not accurate enough,
 # always in the same order.
 Rule = Callable[[Sequence[Any], int], Sequence[Figure]]

@@ -104,6 +104,10 @@ class FitSettings:
         Starts of the chains, if the run was restarted.
     begun : float or None
         Start of the first run, if the run was restarted; its time counts.
+    attempt : int
+        How many runs have been given up because their proposals were refused.
+    replaceable : bool
+        Whether another sampler takes over if proposals are refused.
     """
 
     draws: int
@@ -122,6 +126,8 @@ class FitSettings:
     run_time: RunTime = UNKNOWN
     anew: Anew | None = None
     begun: float | None = None
+    attempt: int = 0
+    replaceable: bool = False
 
     @classmethod
     def check(
@@ -280,6 +286,8 @@ class FitSettings:
         notes: list[str] = []
         if self.anew is not None:
             label = f"{label} run {1 + len(self.anew.found)}"
+        if self.attempt:
+            label = f"{label} attempt {1 + self.attempt}"
         if self.accuracy is None:
             asked = self.draws
             outcome = run_chains(
@@ -471,6 +479,19 @@ class FitSettings:
         """
         before = [] if self.anew is None else [self.anew.found]
         return replace(self, anew=Anew(np.vstack([*before, found]), starts), begun=begun)
+
+    @property
+    def may_give_up(self) -> bool:
+        """Whether a run may be given up for another after a round: not one that goes on, or has fixed draws."""
+        return self.accuracy is not None and self.earlier is None
+
+    def tries_again(self, begun: float, warm: int) -> "FitSettings":
+        """Return the settings of a run, with `warm` as its burn-in unless that was given, in place of this one.
+
+        `begun` is the start of the first run.
+        """
+        burn_in = warm if self.prolonged else self.burn_in
+        return replace(self, attempt=self.attempt + 1, begun=begun, burn_in=burn_in)
 
     def lasts(self, begun: float) -> bool:
         """Whether a run with ``draws="auto"`` that began at a given time may continue."""

@@ -38,7 +38,7 @@ from pyrjsel.selection.regression.gaussian import GaussianRegression
 from pyrjsel.selection.regression.glm import Regression
 from pyrjsel.selection.regression.summed_rows import SummedRows, largest_values
 from pyrjsel.selection.regression.validation import check_columns, check_right_side
-from pyrjsel.selection.samplers.registry import sampler_named
+from pyrjsel.selection.samplers.registry import sampler_named, stand_in
 from pyrjsel.selection.specification import Choices
 
 if TYPE_CHECKING:
@@ -553,7 +553,8 @@ class Selection(OverSpace):
             checkpoint=checkpoint,
             about=None if checkpoint is None else comparable.identity(self, found.name, chosen),
         )
-        posterior, settings = runs.run(self, found.make(), settings, chosen)
+        other = stand_in(self.regression, found.name, options) if sampler == AUTO else None
+        posterior, settings, chosen = runs.run(self, found.make(), settings, chosen, other)
         runs.warn_of(posterior)
         return self._results_class()(self, posterior, settings.finished(posterior.asked), options=chosen)
 

@@ -62,11 +62,8 @@ def sampler_of(
     -------
     tuple of str and dict
     """
-    if not set(options) <= {item.name for item in fields(RJMCMCOptions)}:
+    if not has_jumps(regression, options):
         return "collapsed", {}
-    mixture = regression.prior.mixture
-    if regression.prior.rule is not None or not (mixture is None or mixture.has_conditional):
-        return "collapsed", {}  # reversible jumps are not available
     pilot = pilot_of(regression, space)
     if pilot.width > crowd(regression):
         return "rjmcmc", {}
@@ -74,13 +71,29 @@ def sampler_of(
     hard = pilot.uneven > 0.0 and draws_of(regression, space) > MOST_HARD
     if space.n_terms <= FEW or (regular and not hard):
         return "collapsed", {}
-    return "rjmcmc", {} if len(regression.nuisance) else {"surrogate": SURROGATE}
+    return "rjmcmc", jumps_for(regression)
+
+
+def has_jumps(regression: Regression, options: Collection[str] = ()) -> bool:
+    """Whether reversible jumps are available for a prior, and have all of the given options."""
+    mixture = regression.prior.mixture
+    known = {item.name for item in fields(RJMCMCOptions)}
+    return (
+        set(options) <= known
+        and regression.prior.rule is None
+        and (mixture is None or mixture.has_conditional)
+    )
+
+
+def jumps_for(regression: Regression) -> dict[str, Any]:
+    """Return the options of reversible jumps that "auto" sets."""
+    return {} if len(regression.nuisance) else {"surrogate": SURROGATE}
 
 
 def draws_of(regression: Regression, space: ModelSpace) -> float:
-    """Return the mean number of draws that enumeration takes for an improbable model, of models from the prior.
+    """Return the mean number of draws that enumeration takes for an improbable model.
 
-    Where posteriors of coefficients are far from normal, as with few rows or near separation, it is many
+    Of models from the prior. Where posteriors of coefficients are far from normal, as with few rows or near separation, it is many
     times that of others.
     """
     if regression.prior.at_maxima:

@@ -165,6 +165,14 @@ def automatic(regression: Any, space: ModelSpace, options: Collection[str]) -> t
     return by_pilot.sampler_of(regression, space, options)
 
 
+def stand_in(regression: Any, name: str, options: Mapping[str, Any]) -> tuple[Sampler, Any, int] | None:
+    """Return what takes over from the sampler that "auto" chose, with its options and default burn-in."""
+    if name != "collapsed" or is_gaussian(regression) or not by_pilot.has_jumps(regression, options):
+        return None
+    jumps = samplers_of(regression)["rjmcmc"]
+    return jumps.make(), jumps.options(**{**by_pilot.jumps_for(regression), **options}), jumps.warm
+
+
 def most_enumerated(regression: Any, draws: float = 0.0) -> int:
     """Return the largest number of models that "auto" enumerates if an integral takes so many draws."""
     if is_gaussian(regression):

@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -23,7 +24,7 @@ from pyrjsel._errors import ConvergenceWarning, DataError
 from pyrjsel._typing import BoolArray, ByteArray, FloatArray, IntArray
 from pyrjsel._warnings import warn
 from pyrjsel.model_space import ModelSpace, PackedModels, Space
-from pyrjsel.runtime import FitSettings
+from pyrjsel.runtime import FitSettings, Refused
 from pyrjsel.selection.evidence.laplace import MarginalLikelihood
 from pyrjsel.selection.posterior import FLIP, NOTHING, SEARCH, VISITS, Audit, Posterior, TermModels
 from pyrjsel.selection.protocols import SelectionModel, SingleModel
@@ -39,6 +40,7 @@ from pyrjsel.selection.samplers.mode_search.search import (
     starts_anew,
     steps,
 )
+from pyrjsel.selection.samplers.shared import FEW_TERMS
 
 # A missed model is relevant if its mass, with that of its neighbours, is more than KNOWN times that already
 # in the inclusion probability of its term, and more than LARGE, or worth more than EXPECTED visits in this
@@ -222,9 +224,16 @@ MOST_ANEW = 2
 
 
 def run(
-    model: SelectionModel, sampler: Sampler, settings: FitSettings, options: Any
-) -> tuple[Posterior, FitSettings]:
-    """Return the posterior from a sampler, and the settings of its last run.
+    model: SelectionModel,
+    sampler: Sampler,
+    settings: FitSettings,
+    options: Any,
+    other: tuple[Sampler, Any, int] | None = None,
+) -> tuple[Posterior, FitSettings, Any]:
+    """Return the posterior from a sampler, the settings of its last run, and its options.
+
+    A run whose proposals are refused is made again, in the sampler's other way if there are few terms; if
+    they are refused again, the `other` sampler takes over, with its options and default burn-in.
 
     Raises
     ------
@@ -232,19 +241,27 @@ def run(
         If the last run was interrupted before any chain had a draw.
     """
     begun = time.perf_counter()
+    settings = replace(settings, replaceable=other is not None)
     while True:
-        posterior = sampler.posterior(model.regression, model.space, settings, options)
+        try:
+            posterior = sampler.posterior(model.regression, model.space, settings, options)
+        except Refused:
+            warm = settings.burn_in
+            if other is not None and (settings.attempt or model.space.n_terms > FEW_TERMS):
+                sampler, options, warm = other
+            settings = settings.tries_again(begun, warm)
+            continue
         if posterior.draws is None:
-            return posterior, settings
+            return posterior, settings, options
         rest(model.regression)
         posterior.audit = audit_of(model, posterior)
         rest(model.regression)
         text = posterior.audit.warning(model.space)
         if text is None:
-            return posterior, settings
+            return posterior, settings, options
         if not _may_begin_anew(posterior, settings, begun):
             posterior.alarm([text])
-            return posterior, settings
+            return posterior, settings, options
         found = posterior.audit.missed[0]
         settings = settings.begins_anew(found, _starts(model, posterior, settings), begun)
 

@@ -8,6 +8,8 @@ from pyrjsel.model_space import ModelSpace
 
 # Largest number of models: the marginal likelihoods of more would take hours.
 MOST_MODELS = 2**20
+# Largest number of terms for which Laplace's approximation is a surrogate that soon pays.
+FEW_TERMS = 24
 # Largest number of free terms of dispersed starts: chains leave larger ones slowly, a column at a time.
 WIDEST_START = 50
 # Swaps per unit of time: for unbounded spaces, and for those with a budget or a largest size, where at the

@@ -38,6 +38,7 @@ from pyrjsel.selection.samplers.collapsed._corrected import CorrectedWalk, Known
 from pyrjsel.selection.samplers.collapsed.chain import EVERY, CollapsedChain, CollapsedMoves
 from pyrjsel.selection.samplers.recording.rao_blackwell import CORRECTED_ROWS
 from pyrjsel.selection.samplers.recording.recorder import Block, ChainDraws
+from pyrjsel.selection.samplers.shared import FEW_TERMS
 from pyrjsel.storage import Content
 
 # Number of integrals that a chain keeps before it forgets all; they are recomputed when needed. About 1 kB
@@ -55,9 +56,10 @@ JUDGED: tuple[tuple[int, float], ...] = ((50, 0.9), (100, 0.85), (200, 0.75), (4
 # A surrogate that is accepted less often after AT of them gives way to Laplace's approximation until TAUGHT,
 # with which iterations are SHORTER times shorter, as moves take modes. One that is learnt from the models
 # visited meanwhile is tried, and if it does not fit either, Laplace's approximation stays. Of more than
-# FEW_TERMS a move takes so many modes that a worse surrogate is better; of more than MOST_MODES there is no
-# such change.
-AT, TAUGHT, POOR, VERY_POOR, SHORTER, FEW_TERMS, MOST_MODES = 200, 350, 0.7, 0.3, 5.0, 24, 64
+# FEW_TERMS a move takes so many modes that a worse surrogate is better, and of VERY_FEW so little that only a
+# good one is; of more than MOST_MODES there is no such change.
+AT, TAUGHT, POOR, VERY_POOR, SHORTER = 200, 350, 0.7, 0.3, 5.0
+VERY_FEW, MOST_MODES = 16, 64
 # Seconds of an importance draw for each row, and of a unit of time on a surrogate for each term and each
 # pair of terms, about. Where an integral takes more than RELATIVE times as long as the moves between two,
 # there are up to STRETCH times as many moves, unless their number is given.
@@ -170,6 +172,10 @@ class CorrectedMoves(CollapsedMoves):
         Whether burn-in goes on until the surrogate is accepted.
     stretched : bool
         Whether there may be more moves between draws where integrals take long.
+    modes : bool
+        Whether Laplace's approximation is the surrogate from the start.
+    refused : float
+        Acceptance rate of a chain after a round below which the run is given up.
     shared : SharedIntegrals
         Those of all chains of the run in a process.
     """
@@ -179,6 +185,8 @@ class CorrectedMoves(CollapsedMoves):
     exact: bool = field(kw_only=True)
     prolonged: bool = field(default=False, kw_only=True)
     stretched: bool = field(default=False, kw_only=True)
+    modes: bool = field(default=False, kw_only=True)
+    refused: float = field(default=0.0, kw_only=True)
     shared: SharedIntegrals = field(default_factory=SharedIntegrals, kw_only=True, compare=False, repr=False)
 
     @property
@@ -224,12 +232,12 @@ def first_lessons(job: Job, rng: np.random.Generator) -> dict[str, np.ndarray]:
         "gamma": np.zeros((0, job.space.n_terms), dtype=np.uint8),
         "log_mass": np.zeros(0),
         "whole": np.array(np.nan),
-        "modes": np.array(0),
+        "modes": np.array(int(job.setup.modes)),
         "taught": np.array(0),
         "settled": np.array(int(job.burn_in == 0 and not job.setup.prolonged)),
         "extra": np.array(0),
         "judged": np.zeros(2, dtype=np.int64),
-        "stretch": np.array(1.0),
+        "stretch": np.array(1.0 / SHORTER if job.setup.modes else 1.0),
     }
 
 
@@ -491,7 +499,7 @@ class CorrectedChain(CollapsedChain):
             del self.gammas[: LEARNT // 2], self.log_masses[: LEARNT // 2]
 
     def lessons(self) -> tuple[ByteArray, FloatArray, FloatArray]:
-        """Return the last distinct models (m, J) of burn-in, log ratios (m,) of posterior and surrogate, weights.
+        """Return distinct models (m, J) of burn-in, their log ratios (m,) to the surrogate, and weights (m,).
 
         The weight of a model is the number of its visits, less if it is far less probable than most.
         """
@@ -568,7 +576,7 @@ class CorrectedChain(CollapsedChain):
         return replace(learnt, correction=correction)
 
     def instead(self, gamma: ByteArray, j: int) -> ByteArray:
-        """Return models (m, J): `gamma` (J,) with term `j` flipped; if it leaves, also with its nearest terms."""
+        """Return models (m, J): `gamma` (J,) with term `j` flipped, or with its nearest terms in its place."""
         regression, space, start = self.job.regression, self.job.space, self.job.regression.term_start
         products = np.abs(regression.columns @ regression.columns[start[j] : start[j + 1]].T).max(axis=1)
         near = np.where(gamma == 0, np.maximum.reduceat(products, start[:-1]) * space.free, 0.0) * gamma[j]
@@ -666,8 +674,12 @@ class CorrectedChain(CollapsedChain):
         least, terms = dict(JUDGED).get(self.extra), self.job.space.n_terms
         share = self.judged[1] / max(1, self.judged[0])
         poor = POOR if terms <= FEW_TERMS else VERY_POOR
+        if least is not None and self.taught and terms <= VERY_FEW:
+            least = JUDGED[0][1]
         if self.modes:
-            if self.extra == TAUGHT:
+            if self.job.setup.modes:
+                self.settle()
+            elif self.extra == TAUGHT:
                 self.switch(False)
                 self.replace_surrogate(self.learned())
                 self.forget()

@@ -24,12 +24,17 @@ from pyrjsel.selection.samplers.collapsed.chain import (
     CollapsedChain,
     CollapsedMoves,
 )
-from pyrjsel.selection.samplers.collapsed.corrected_chain import CorrectedChain, CorrectedMoves
+from pyrjsel.selection.samplers.collapsed.corrected_chain import (
+    POOR,
+    CorrectedChain,
+    CorrectedMoves,
+)
 from pyrjsel.selection.samplers.listing import inclusion_error, probability_error
 from pyrjsel.selection.samplers.recording.gaussian_average import averaged_moments
 from pyrjsel.selection.samplers.recording.model_average import log_masses
 from pyrjsel.selection.samplers.recording.rao_blackwell import estimate
 from pyrjsel.selection.samplers.recording.recorder import ChainDraws, Manner, thinning
+from pyrjsel.selection.samplers.shared import FEW_TERMS
 
 # Approximate number of coefficient draws of a fit, since each model among them is integrated again.
 COEFFICIENT_DRAWS = 2000
@@ -109,6 +114,12 @@ class CorrectedCollapsed(Collapsed):
         self, regression: Any, space: ModelSpace, settings: FitSettings, options: Any, entropy: bytes
     ) -> CollapsedMoves:
         """Return the moves of chains, with settings of the integration."""
+        refused = 0.0
+        if settings.may_give_up and settings.prolonged:
+            if settings.attempt == 0 and space.n_terms <= FEW_TERMS:
+                refused = POOR  # Laplace's approximation follows
+            elif settings.replaceable:
+                refused = LEAST_WALKS
         return CorrectedMoves.of(
             options,
             space,
@@ -118,6 +129,8 @@ class CorrectedCollapsed(Collapsed):
             exact=options.exact,
             prolonged=settings.prolonged,
             stretched=options.sweeps is None,
+            modes=settings.attempt > 0,
+            refused=refused,
         )
 
     def manner(self, job: Job, options: Any) -> Manner:
@@ -126,6 +139,8 @@ class CorrectedCollapsed(Collapsed):
             job,
             vital="surrogate",
             words="walks on the surrogate",
+            remedy="leave out 'burn_in', or use sampler='rjmcmc'",
+            refused=job.setup.refused,
             least=LEAST_WALKS,
             pairs=options.pairs,
             errors=_integration_errors if options.exact else None,

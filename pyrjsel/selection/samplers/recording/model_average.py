@@ -20,7 +20,7 @@ from pyrjsel.model_space import (
 from pyrjsel.report.errors import MODEL_ROWS, model_stats
 from pyrjsel.report.mixing import chain_diagnostics, selection_notes
 from pyrjsel.report.stopping import inclusion_figures, mixing_figures
-from pyrjsel.runtime import DrawnChains, Figure, FitSettings, Rule
+from pyrjsel.runtime import DrawnChains, Figure, FitSettings, Refused, Rule
 from pyrjsel.selection.posterior import Draws, Moments, Posterior
 from pyrjsel.selection.regression.columns import TermColumns
 from pyrjsel.selection.samplers.recording.recorder import NUMBERS, VISITS_ALONE, ChainDraws, Manner
@@ -206,18 +206,25 @@ def _moments(chains: list[ChainDraws], regression: TermColumns) -> Moments:
 
 def _stuck_chains(chains: list[ChainDraws], manner: Manner) -> list[str]:
     """Return a warning about chains that hardly accepted the vital move."""
-    if manner.vital not in manner.moves:
-        return []
-    k = list(manner.moves).index(manner.vital)
-    bad = []
-    for c, chain in enumerate(chains):
-        proposed, accepted = int(chain.counts[0, k]), int(chain.counts[1, k])
-        if proposed >= FEWEST_PROPOSALS and accepted < manner.least * proposed:
-            bad.append(f"chain {c} ({accepted:,} of {proposed:,})")
+    bad = [
+        f"chain {c} ({accepted:,} of {proposed:,})"
+        for c, proposed, accepted in _vital(chains, manner)
+        if accepted < manner.least * proposed
+    ]
     if not bad:
         return []
     share = f"Less than {manner.least:.0%} of the {manner.words} were accepted in {listed(bad)}"
-    return [f"{share}: these chains are stuck; run longer."]
+    return [f"{share}: these chains are stuck; {manner.remedy}."]
+
+
+def _vital(chains: Sequence[ChainDraws], manner: Manner) -> Iterator[tuple[int, int, int]]:
+    """Yield each chain that has made enough of the vital moves, with proposals and acceptances."""
+    if manner.vital in manner.moves:
+        k = list(manner.moves).index(manner.vital)
+        for c, chain in enumerate(chains):
+            proposed, accepted = int(chain.counts[0, k]), int(chain.counts[1, k])
+            if proposed >= FEWEST_PROPOSALS:
+                yield c, proposed, accepted
 
 
 # Number of models whose odds against the best must have a relative error of at most ODDS; for models with a
@@ -254,6 +261,8 @@ def _figures(
     before: int,
     target: float,
 ) -> list[Figure]:
+    if any(accepted < manner.refused * proposed for _, proposed, accepted in _vital(chains, manner)):
+        raise Refused
     # Copies, since summaries remove arrays from chains.
     copies = [replace(chain) for chain in chains]
     index, models, log_posterior = merged(copies, draws, regression, space, manner, before)

@@ -136,6 +136,10 @@ class Manner:
         Errors of inclusion probabilities besides those of the draws.
     fewest : int
         Least number of draws per chain before a run can stop.
+    refused : float
+        Acceptance rate of `vital` in a chain below which a run is given up for another.
+    remedy : str
+        What to do about stuck chains.
     """
 
     sampler: str
@@ -150,6 +154,8 @@ class Manner:
     averager: Averager | None = None
     errors: Errors | None = None
     fewest: int = 0
+    refused: float = 0.0
+    remedy: str = "run longer"
 
 
 def thinning(width: int, settings: FitSettings) -> int:
