@@ -482,13 +482,13 @@ class FitSettings:
 
     @property
     def may_give_up(self) -> bool:
-        """Whether a run may be given up for another after a round: not one that goes on, or has fixed draws."""
+        """Whether a run may be given up for another: not one that goes on, nor one of fixed draws."""
         return self.accuracy is not None and self.earlier is None
 
     def tries_again(self, begun: float, warm: int) -> "FitSettings":
-        """Return the settings of a run, with `warm` as its burn-in unless that was given, in place of this one.
+        """Return the settings of a run in place of this one; `begun` is the start of the first run.
 
-        `begun` is the start of the first run.
+        Its burn-in is `warm`, unless that was given.
         """
         burn_in = warm if self.prolonged else self.burn_in
         return replace(self, attempt=self.attempt + 1, begun=begun, burn_in=burn_in)

@@ -81,7 +81,7 @@ JUDGED = 32
 # Largest number of matched proposals; the first gets at least FEWEST pairs and each further one twice as
 # many, up to MOST. A second stage at the mode gets the number required by the variance, at least twice that
 # of the first, and at most that of all matched proposals.
-STAGES = 4
+STAGES = 5
 # A stage that was to be the last is not if its variance is so many times what is wanted: the few draws of the
 # one before it had missed a tail.
 FAILED = 4.0

@@ -54,7 +54,7 @@ def recorded_run(
 
     def go_on(settings: FitSettings) -> Longer:
         step = thinning(model.regression.n_columns, settings) // found.coefficients_every
-        longer, _ = run(model, sampler, settings.thinned(step, THINNED), options)
+        longer, *_ = run(model, sampler, settings.thinned(step, THINNED), options)
         warn_of(longer)
         return results_of(longer, settings.finished(longer.asked))
 

@@ -93,8 +93,8 @@ def jumps_for(regression: Regression) -> dict[str, Any]:
 def draws_of(regression: Regression, space: ModelSpace) -> float:
     """Return the mean number of draws that enumeration takes for an improbable model.
 
-    Of models from the prior. Where posteriors of coefficients are far from normal, as with few rows or near separation, it is many
-    times that of others.
+    Of models from the prior. Where posteriors of coefficients are far from normal, as with few rows or near
+    separation, it is many times that of others.
     """
     if regression.prior.at_maxima:
         return 0.0

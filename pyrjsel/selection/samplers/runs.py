@@ -112,6 +112,31 @@ def audit_of(model: SelectionModel, posterior: Posterior) -> Audit:
     )
 
 
+def add_unvisited(posterior: Posterior) -> None:
+    """Add to the errors of inclusion probabilities what the models found by the audit would change.
+
+    A mode that no chain has visited, of mass m beyond what averages of conditional probabilities know of it,
+    changes an inclusion probability P by m (1 - P) if it has the term, and by m P otherwise.
+    """
+    audit, inclusion = posterior.audit, posterior.inclusion
+    assert audit is not None
+    out = 1.0 - inclusion if posterior.excluded is None else posterior.excluded
+    change = np.zeros(inclusion.size)
+    for term in np.flatnonzero((audit.how == SEARCH) & (audit.log_odds > -WITHIN)):
+        gamma = audit.models[int(term)]
+        relative = float(np.log(posterior.probability[0]) + audit.log_odds[term])
+        mass = float(np.exp(relative - np.logaddexp(0.0, relative)))
+        unknown = max(0.0, mass - float((inclusion if gamma[term] else out)[term]))
+        change = np.maximum(change, unknown * np.abs(gamma - inclusion))
+    drawn = posterior.inclusion_mcse
+    # A term that never changed has no error of its own.
+    posterior.inclusion_mcse = np.where(np.isnan(drawn) & (change > 0.0), change, np.hypot(drawn, change))
+    with np.errstate(invalid="ignore", divide="ignore"):
+        posterior.ess = np.where(
+            change > 0.0, posterior.ess * (drawn / posterior.inclusion_mcse) ** 2, posterior.ess
+        )
+
+
 def best_visited(model: SelectionModel, posterior: Posterior) -> ByteArray:
     """Return the best visited model (J,), as used in audits."""
     order, _ = _visited_odds(posterior, model.space, model._make_marginal(posterior))
@@ -255,6 +280,7 @@ def run(
             return posterior, settings, options
         rest(model.regression)
         posterior.audit = audit_of(model, posterior)
+        add_unvisited(posterior)
         rest(model.regression)
         text = posterior.audit.warning(model.space)
         if text is None:

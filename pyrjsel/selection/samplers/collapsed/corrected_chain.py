@@ -576,7 +576,7 @@ class CorrectedChain(CollapsedChain):
         return replace(learnt, correction=correction)
 
     def instead(self, gamma: ByteArray, j: int) -> ByteArray:
-        """Return models (m, J): `gamma` (J,) with term `j` flipped, or with its nearest terms in its place."""
+        """Return models (m, J): `gamma` (J,) with term `j` flipped, or others in its place."""
         regression, space, start = self.job.regression, self.job.space, self.job.regression.term_start
         products = np.abs(regression.columns @ regression.columns[start[j] : start[j + 1]].T).max(axis=1)
         near = np.where(gamma == 0, np.maximum.reduceat(products, start[:-1]) * space.free, 0.0) * gamma[j]

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from pyrjsel._core import special
 from pyrjsel._typing import FloatArray, IntArray
 from pyrjsel.design import NARROW
 from pyrjsel.model_space import ModelSpace, PackedModels, count_visits
@@ -218,7 +219,10 @@ def _add_integration_errors(
     probability = posterior.probability
     numbers = [chain.effective for chain in chains if chain.effective is not None]
     effective = _by_model(index, models, places, numbers)
-    posterior.alarm(poor_integrals(probability, variance, posterior.pairs))
+    # Of few draws a model can have many more than its share.
+    log_mass = log_masses(index, posterior.draws.log_posterior, models)
+    share = np.exp(log_mass - special.logsumexp(log_mass))
+    posterior.alarm(poor_integrals(np.minimum(probability, share), variance, posterior.pairs))
     posterior.alarm(few_effective(probability, effective))
     error = inclusion_error(posterior.gamma, probability, posterior.inclusion, variance)
     matters = np.flatnonzero(error > MENTIONED * posterior.inclusion_mcse)
