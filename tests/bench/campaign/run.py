@@ -17,6 +17,7 @@ import resource
 import signal
 import time
 import warnings
+from functools import partial
 from multiprocessing.connection import wait
 from pathlib import Path
 
@@ -81,20 +82,16 @@ def fitted(line, data):
     made["acceptance"] = float(figures[names[0]].iloc[-1]) if names else np.nan
     made["columns"] = getattr(model.data, "X", rows.drop(columns="y")).shape[1]
     if terms is None:
-        made["mcse"] = float(figures["mcse"].max()) if "mcse" in figures else np.nan
+        # Of patterns, the largest error of a scale or the log posterior in posterior standard deviations.
+        made["mcse"] = float((figures["mcse"] / figures["sd"]).max()) if "mcse" in figures else np.nan
         return made, None
     made["models"] = 2.0 ** len(terms)
     made["mcse"] = float(terms["mcse"].max())
     return made, terms[["posterior", "mcse"]]
 
 
-def enumerated(line, data):
-    """Return inclusion probabilities of an enumeration, with their errors."""
-    return long_run(line, data, sampler="enumerate", max_models=2**25)
-
-
 def long_run(line, data, **options):
-    """Return inclusion probabilities of another sampler, with their errors."""
+    """Return inclusion probabilities by another sampler, with their errors."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         results = model_of(line["family"], rows_of(line, data)).fit(rng=2, n_jobs=1, progress=False, **options)
@@ -153,19 +150,19 @@ def compared(mine, other):
     return made | {"worst": float(z[np.argmax(abs(z))])}
 
 
-def reference_of(line, sampler, data, asked):
-    """Return the other answer to a sampled fit: its name and what makes it, or None if there is to be none."""
+def reference_of(line, sampler, asked):
+    """Return options of the fit that a sampled one is compared with, or None if there is to be none."""
     if line["family"] in ROOM or sampler == "enumerate":
         return None
     if 2 ** line["terms"] <= asked.models:
-        return "enumerate", enumerated, (line, data), {}
+        return {"sampler": "enumerate"}
     if not asked.reference:
         return None
     others = {"rjmcmc": "collapsed", "collapsed": "gibbs", "gibbs": "collapsed"}
     if line["family"] != "linear":
         others["collapsed"] = others["population"] = "rjmcmc"
-    options = {"sampler": others[sampler], "mcse": 0.001, "max_draws": 2_000_000}
-    return others[sampler], long_run, (line, data), options | {"max_seconds": 0.7 * asked.exact_limit}
+    limits = {"mcse": 0.001, "max_draws": 2_000_000, "max_seconds": 0.7 * asked.exact_limit}
+    return {"sampler": others[sampler]} | limits
 
 
 class Answers:
@@ -192,16 +189,6 @@ class Answers:
         """Keep an answer, or the error that there was instead."""
         kept = pd.DataFrame({"error": [1]}, index=[error]) if table is None else table
         kept.to_csv(self.path(line, kind))
-
-
-class Limited:
-    """A long run with options, as a function of a line and the data folder."""
-
-    def __init__(self, work, options):
-        self.work, self.options = work, options
-
-    def __call__(self, line, data):
-        return self.work(line, data, **self.options)
 
 
 # ------------------------------------------------------------------ lines and tables
@@ -312,15 +299,14 @@ def measured(asked):
             yield row
             continue
         row |= made[0]
-        wanted = reference_of(line, made[0]["sampler"], asked.data, asked)
-        if wanted is not None:
-            kind, work, given, options = wanted
-            row["reference"] = kind
-            found = answers.find(line, kind)
+        options = reference_of(line, made[0]["sampler"], asked)
+        if options is not None:
+            row["reference"] = options["sampler"]
+            found = answers.find(line, options["sampler"])
             if found is None:
-                job = (None, asked.exact_limit, Limited(work, options), given)
+                job = (None, asked.exact_limit, partial(long_run, **options), (line, asked.data))
                 ((_, found, failure),) = in_processes([job], 1)
-                answers.keep(line, kind, found, failure)
+                answers.keep(line, options["sampler"], found, failure)
             if isinstance(found, pd.DataFrame):
                 row |= compared(made[1], found)
         yield row
