@@ -25,8 +25,14 @@ LEVELS = 8
 MOST = {"logit": 150}  # sets of a family; those of the others:
 USUAL = 40
 SHARED = 0.5  # share of equal columns of sets that count as the same
-TIME = re.compile(r"(fu|surv|stop|s|os|rfs|event|death)?_?(time|days|weeks|months|years|wks)_?\d?|t|dur.*|stop|y|lenfol|survival|futime", re.I)
-EVENT = re.compile(r"(fu|vital)?_?(status|stat|event|death|dead|died|delta|cens\w*|d\d?|fail\w*|relapse|arrest|observed|e)", re.I)
+TIME = re.compile(
+    r"(fu|surv|stop|s|os|rfs|event|death)?_?(time|days|weeks|months|years|wks)_?\d?|t|dur.*|stop|y|lenfol|survival|futime",
+    re.I,
+)
+EVENT = re.compile(
+    r"(fu|vital)?_?(status|stat|event|death|dead|died|delta|cens\w*|d\d?|fail\w*|relapse|arrest|observed|e)",
+    re.I,
+)
 
 
 def numbers(column):
@@ -41,10 +47,12 @@ def counted(column):
 
 def tidy(frame):
     """Return a frame without missing values, constant columns, row numbers and text of many values."""
-    frame = frame.reset_index(drop=True)
-    frame = frame.dropna(axis=1, thresh=int(0.7 * len(frame))).dropna().reset_index(drop=True)
-    frame.columns = [str(name) for name in frame.columns]
+    frame = frame.set_axis([str(name) for name in frame.columns], axis=1).reset_index(drop=True)
     frame = frame.loc[:, ~frame.columns.duplicated()]
+    frame = frame.loc[
+        :, [not (numbers(c) and bool((c.diff().iloc[1:] == 1).all())) for _, c in frame.items()]
+    ]
+    frame = frame.dropna(axis=1, thresh=int(0.7 * len(frame))).dropna().reset_index(drop=True)
     kept = {}
     for name, column in frame.items():
         if column.dtype == object or isinstance(column.dtype, pd.CategoricalDtype):
@@ -52,10 +60,8 @@ def tidy(frame):
         elif is_numeric_dtype(column) and not is_bool_dtype(column):
             column = column.astype(float)
         different = column.nunique()
-        steps = numbers(column) and different == len(column) and bool((column.diff().iloc[1:] == 1).all())
-        if different > 1 and not steps and (numbers(column) or different <= LEVELS):
-            if not numbers(column) or np.isfinite(column).all():
-                kept[name] = column
+        if different > 1 and (np.isfinite(column).all() if numbers(column) else different <= LEVELS):
+            kept[name] = column
     return pd.DataFrame(kept)
 
 
@@ -126,13 +132,15 @@ def prepared(frame, family, response, event=""):
     if family not in ("logit", "probit", "cloglog", "patterns", "mixture", "multinomial"):
         same = [name for name, c in x.items() if numbers(c) and abs(np.corrcoef(c, y)[0, 1]) > 0.9999]
     else:
-        codes = pd.factorize(y, sort=True)[0]
-        same = [name for name, c in x.items() if pd.crosstab(codes, c).gt(0).sum().max() == 1 and c.nunique() <= LEVELS]
+        few = [name for name, c in x.items() if c.nunique() <= LEVELS]
+        same = [name for name in few if y.groupby(x[name]).nunique().max() == 1]
     x = x.drop(columns=same)
     if family in ("kernel", "mixture"):
         x = x.loc[:, [numbers(c) for _, c in x.items()]]
     if family == "patterns":
-        x = x.loc[:, [c.nunique() <= LEVELS and (not numbers(c) or counted(c)) for _, c in x.items()]].iloc[:, :6]
+        x = x.loc[:, [c.nunique() <= LEVELS and (not numbers(c) or counted(c)) for _, c in x.items()]].iloc[
+            :, :6
+        ]
     x.columns = [f"v{j + 1}_{re.sub('[^A-Za-z0-9]', '', name)}" for j, name in enumerate(x)]
     if family in ("logit", "probit", "cloglog"):
         y = (y.astype(str) == sorted(y.astype(str).unique())[1]).astype(int)
@@ -220,7 +228,9 @@ def main(data):
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore")
                 frame = sources.read(name, data)
-                frame = tidy(frame) if ROWS[0] <= len(frame) <= 10 * ROWS[1] and frame.shape[1] <= 60 else None
+                frame = (
+                    tidy(frame) if ROWS[0] <= len(frame) <= 10 * ROWS[1] and frame.shape[1] <= 60 else None
+                )
         except Exception as error:  # noqa: BLE001 - a file that cannot be read is no data set
             print(f"{name}: {type(error).__name__}: {str(error)[:100]}")
             continue

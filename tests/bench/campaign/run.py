@@ -94,7 +94,9 @@ def long_run(line, data, **options):
     """Return inclusion probabilities by another sampler, with their errors."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        results = model_of(line["family"], rows_of(line, data)).fit(rng=2, n_jobs=1, progress=False, **options)
+        results = model_of(line["family"], rows_of(line, data)).fit(
+            rng=2, n_jobs=1, progress=False, **options
+        )
     return results.inclusion[["posterior", "mcse"]]
 
 
