@@ -155,7 +155,8 @@ def prepared(frame, family, response, event=""):
 def columns_of(rows):
     """Return what tells the columns of a frame from others, whatever their names and codes."""
     marks = set()
-    for _, column in rows.items():
+    for name in rows:
+        column = rows[name]
         few = column.nunique() <= LEVELS or not numbers(column)
         marks.add(tuple(sorted(column.value_counts())) if few else f"{column.mean():.6g} {column.std():.6g}")
     return marks
@@ -176,7 +177,7 @@ def usable(rows, family):
     terms = rows.shape[1] - 1 - ("event" in rows)
     least = FEWEST.get(family, TERMS[0])
     most = 2000 if family in ("kernel", "mixture") else ROWS[1]
-    return ROWS[0] <= len(rows) <= most and least <= terms <= TERMS[1] and rows["y"].nunique() > 1
+    return ROWS[0] <= len(rows) <= most and least <= terms <= TERMS[1]
 
 
 def choose(frames, family):

@@ -1,10 +1,10 @@
-"""Default fits of data sets that nobody chose (`make campaign`): one line a fit, a table of families at the end.
+"""Default fits of data sets that nobody chose, for all families (`make campaign`).
 
-Each fit is that of `fit(rng=1)` in a process of its own with a limit of processor time. Seconds are those of
-the processor, without imports. Where a fit samples, and there are few enough models, its inclusion
-probabilities are compared with those of an enumeration, which is kept in a folder for later runs; with
-`--reference`, others are compared with a long run of another sampler. z is the difference over its Monte Carlo
-error, which is taken to be at least 5e-4.
+Prints a line for each fit and a table of families at the end. Each fit is that of `fit(rng=1)`, in a process
+of its own with a limit of processor time. Seconds are those of the processor, without imports. Where a fit
+samples and there are few enough models, its inclusion probabilities are compared with those of an
+enumeration, which is kept in a folder for later runs; with `--reference`, others are compared with a long run
+of another sampler. z is a difference over its Monte Carlo error, which is taken to be at least 5e-4.
 """
 
 import argparse
@@ -32,10 +32,19 @@ import pyrjsel as rj
 VERSION = 1  # of what is kept of enumerations: change it with models or priors
 FLOOR = 5e-4  # least Monte Carlo error of an inclusion probability
 ROOM = {"kernel": "kernel_regression", "mixture": "mixture_classifier", "patterns": "pattern_logit"}
-COLUMNS = (
-    "family set status rows terms columns models build fit sampler draws mcse acceptance converged "
-    "reference worst over2 rms z_terms warnings"
-).split()
+FACTS = ["family", "set", "status", "rows", "terms", "columns", "models", "build", "fit", "sampler", "draws"]
+COLUMNS = [
+    *FACTS,
+    "mcse",
+    "acceptance",
+    "converged",
+    "reference",
+    "worst",
+    "over2",
+    "rms",
+    "z_terms",
+    "warnings",
+]
 
 
 # ------------------------------------------------------------------ in a process of its own
@@ -168,7 +177,7 @@ def reference_of(line, sampler, asked):
 
 
 class Answers:
-    """Answers of references, kept as files in a folder."""
+    """Answers of references, kept as files in a folder; of those that were not done, the limit."""
 
     def __init__(self, folder):
         self.folder = Path(folder)
@@ -179,18 +188,22 @@ class Answers:
         name = sources.short(line["set"]).replace("/", "-")
         return self.folder / f"{line['family']}-{name}-{kind}-{mark}.csv"
 
-    def find(self, line, kind):
-        """Return a kept answer: a table, the error that there was instead, or None."""
-        path = self.path(line, kind)
-        if not path.exists():
-            return None
-        table = pd.read_csv(path, index_col=0, keep_default_na=True)
-        return table if "posterior" in table else str(table.index[0])
-
-    def keep(self, line, kind, table, error):
-        """Keep an answer, or the error that there was instead."""
-        kept = pd.DataFrame({"error": [1]}, index=[error]) if table is None else table
-        kept.to_csv(self.path(line, kind))
+    def find(self, line, options, data, limit):
+        """Return the answer of a fit with options: a table, or the reason why there is none."""
+        path = self.path(line, options["sampler"])
+        if path.exists():
+            table = pd.read_csv(path, index_col=0)
+            if "posterior" in table:
+                return table
+            if table["limit"].iloc[0] >= limit:
+                return "not done"
+        job = (None, limit, partial(long_run, **options), (line, data))
+        ((_, table, error),) = in_processes([job], 1)
+        if table is not None:
+            table.to_csv(path)
+        elif error == "not done":
+            pd.DataFrame({"limit": [limit]}).to_csv(path)
+        return error if table is None else table
 
 
 # ------------------------------------------------------------------ lines and tables
@@ -209,10 +222,9 @@ def text_of(row):
     if "worst" in row:
         says += f"  z {row['worst']:+.1f} rms {row['rms']:.2f} ({row['reference']})"
     elif "reference" in row:
-        says += f"  no {row['reference']}"
+        says += f"  ({row['reference']})"
     says += "" if row["converged"] else "  UNCONVERGED"
-    others = [w for w in row["warnings"].split(" | ") if w and not w.startswith("ConvergenceWarning")]
-    return f"{name} {says}" + "".join(f"\n    {warning}" for warning in others)
+    return f"{name} {says}" + "".join(f"\n    {said}" for said in row["warnings"].split(" | ") if said)
 
 
 def table_of(made):
@@ -249,7 +261,7 @@ def table_of(made):
         ):
             if lines:
                 notes.append(f"{family}, {title}: {', '.join(lines)}")
-    return pd.DataFrame(rows).T.fillna("").astype(object), notes
+    return pd.DataFrame(rows, dtype=object).T.fillna(""), notes
 
 
 def listed(asked):
@@ -304,12 +316,10 @@ def measured(asked):
         options = reference_of(line, made[0]["sampler"], asked)
         if options is not None:
             row["reference"] = options["sampler"]
-            found = answers.find(line, options["sampler"])
-            if found is None:
-                job = (None, asked.exact_limit, partial(long_run, **options), (line, asked.data))
-                ((_, found, failure),) = in_processes([job], 1)
-                answers.keep(line, options["sampler"], found, failure)
-            if isinstance(found, pd.DataFrame):
+            found = answers.find(line, options, asked.data, asked.exact_limit)
+            if isinstance(found, str):
+                row["reference"] += f": {found}"
+            else:
                 row |= compared(made[1], found)
         yield row
 
