@@ -4,7 +4,8 @@ Prints a line for each fit and a table of families at the end. Each fit is that 
 of its own with a limit of processor time. Seconds are those of the processor, without imports. Where a fit
 samples and there are few enough models, its inclusion probabilities are compared with those of an
 enumeration, which is kept in a folder for later runs; with `--reference`, others are compared with a long run
-of another sampler. z is a difference over its Monte Carlo error, which is taken to be at least 5e-4.
+of another sampler. z is a difference over its Monte Carlo error, which is taken to be at least 5e-4. The sum
+of inclusion probabilities less the mean number of terms in the models visited (`gap`) needs no reference.
 """
 
 import argparse
@@ -36,6 +37,7 @@ FACTS = ["family", "set", "status", "rows", "terms", "columns", "models", "build
 COLUMNS = [
     *FACTS,
     "mcse",
+    "gap",
     "acceptance",
     "converged",
     "reference",
@@ -96,6 +98,9 @@ def fitted(line, data):
         return made, None
     made["models"] = 2.0 ** len(terms)
     made["mcse"] = float(terms["mcse"].max())
+    sizes = getattr(results, "sizes", None)
+    if sizes is not None:
+        made["gap"] = float(terms["posterior"].sum() - sizes.index.to_numpy() @ sizes["posterior"])
     return made, terms[["posterior", "mcse"]]
 
 
@@ -223,6 +228,8 @@ def text_of(row):
         says += f"  z {row['worst']:+.1f} rms {row['rms']:.2f} ({row['reference']})"
     elif "reference" in row:
         says += f"  ({row['reference']})"
+    if abs(row.get("gap", 0.0)) > 0.2:
+        says += f"  SIZE: inclusion probabilities less visits {row['gap']:+.2f}"
     says += "" if row["converged"] else "  UNCONVERGED"
     return f"{name} {says}" + "".join(f"\n    {said}" for said in row["warnings"].split(" | ") if said)
 
@@ -250,11 +257,13 @@ def table_of(made):
                 "max |z|": round(float(z["worst"].abs().max()), 1),
             }
         rows[family] = row
+        apart = done[done["gap"].abs() > 0.2]
         late = done[~done["converged"].astype(bool)]
         slow = done.assign(seconds=seconds)[seconds > 10].sort_values("seconds", ascending=False)
         failed = part[~part["status"].isin(["done", "not done"])]
         for title, lines in (
             ("not converged", list(late["set"])),
+            ("sizes apart", list(apart["set"])),
             ("over 10 s", [f"{s} {t:.0f} s" for s, t in zip(slow["set"], slow["seconds"], strict=True)]),
             ("not done", list(over["set"])),
             ("errors", [f"{s} ({e})" for s, e in zip(failed["set"], failed["status"], strict=True)]),
