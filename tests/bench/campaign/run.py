@@ -297,7 +297,7 @@ def arguments():
     parser.add_argument("--workers", type=int, default=1)
     parser.add_argument("--seconds", type=float, default=120, help="limit of processor seconds of a fit")
     parser.add_argument("--exact-limit", type=float, default=600, help="the same for a reference")
-    parser.add_argument("--models", type=int, default=2**13, help="most models that are enumerated")
+    parser.add_argument("--models", type=int, default=2**14, help="most models that are enumerated")
     parser.add_argument("--reference", action="store_true", help="compare others with a long run")
     return parser.parse_args()
 
