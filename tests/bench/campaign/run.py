@@ -294,6 +294,7 @@ def arguments():
     parser.add_argument("--family", help="families, with commas between them")
     parser.add_argument("--only", help="regular expression that names of sets contain")
     parser.add_argument("--limit", type=int, help="sets of each family")
+    parser.add_argument("--resume", action="store_true", help="continue the table of an interrupted run")
     parser.add_argument("--workers", type=int, default=1)
     parser.add_argument("--seconds", type=float, default=120, help="limit of processor seconds of a fit")
     parser.add_argument("--exact-limit", type=float, default=600, help="the same for a reference")
@@ -309,10 +310,11 @@ def imported():
             importlib.import_module(module.name)
 
 
-def measured(asked):
-    """Yield rows of fits as they end, with the errors against references."""
+def measured(asked, before):
+    """Yield rows of fits that are not among those before as they end, with the errors against references."""
     answers = Answers(asked.answers)
-    lines = listed(asked)
+    there = {(row["family"], row["set"]) for row in before}
+    lines = [line for line in listed(asked) if (line["family"], sources.short(line["set"])) not in there]
     jobs = [(j, asked.seconds, fitted, (line, asked.data)) for j, line in enumerate(lines)]
     for j, made, error in in_processes(jobs, asked.workers):
         line = lines[j]
@@ -337,10 +339,11 @@ def main():
     asked = arguments()
     imported()
     print(f"pyrjsel {rj.__version__} in {Path(rj.__file__).parent}", flush=True)
-    rows, out = [], Path(asked.out)
+    out = Path(asked.out)
     out.parent.mkdir(parents=True, exist_ok=True)
+    rows = pd.read_csv(out).to_dict("records") if asked.resume and out.exists() else []
     try:
-        for row in measured(asked):
+        for row in measured(asked, list(rows)):
             rows.append(row)
             print(text_of(row), flush=True)
             pd.DataFrame(rows, columns=COLUMNS).to_csv(out, index=False)
