@@ -37,8 +37,11 @@ GROWTH = 4.0
 class ChainRunner(Protocol):
     """A running chain: its state and its recorded values."""
 
-    def advance(self, n: int) -> None:
-        """Run `n` more iterations; the draws must not depend on the block lengths."""
+    def advance(self, n: int) -> int | None:
+        """Run at most `n` more iterations and return how many count, None for `n`.
+
+        The draws must not depend on the block lengths.
+        """
 
     def finish(self, completed: bool) -> Any:
         """Return the result (picklable); partial, possibly empty, if `completed` is False."""

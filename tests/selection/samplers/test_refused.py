@@ -13,7 +13,7 @@ QUIET = {"n_jobs": 1, "progress": False}
 
 
 def separating():
-    """A level of three rows that separates, under a wide prior: no quadratic fits models with and without it."""
+    """A level of three rows that separates, under a wide prior: no quadratic fits with and without it."""
     rng = np.random.default_rng(502)
     n = 60
     f = np.array(list("pqrs"))[np.where(np.arange(n) < 3, 3, rng.integers(0, 3, n))]

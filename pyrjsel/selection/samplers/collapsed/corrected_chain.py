@@ -539,7 +539,7 @@ class CorrectedChain(CollapsedChain):
             for i in self.rng.integers(len(gammas), size=max(1, min(FEW_SIDES, PROBES // rare.size))):
                 model = gammas[i].copy()
                 model[j] ^= 1
-                if space.feasible(model[None])[0]:
+                if space.feasible(model):
                     self.learn(model, self.laplace_mass(model))
 
     def laplace_mass(self, gamma: ByteArray) -> float:

@@ -26,7 +26,7 @@ class CollapsedOptions:
     sweeps : float, optional
         Time between draws: the average number of proposals of each term. None is 1 for exact marginal
         likelihoods, and 10 otherwise, because integrating a model is then more expensive than the moves that
-        lead to it.
+        lead to it: up to 80 where it is much more so, and 2 where Laplace's approximation is the surrogate.
     swaps : float, optional
         Swaps per unit of time: a random term leaves and one drawn from the full conditional enters. None is
         1, and 5 under a budget or a largest size.
@@ -103,8 +103,8 @@ class CorrectedOptions(Integrated, CollapsedOptions):
         Importance sampling at each mode, with a reported error, or Laplace approximation, with unknown error.
     pairs : int
         Pairs of importance draws per model. If it is at least 32, a model whose posterior has a long tail
-        takes 256 or more; where they are not enough for an error of 2 %, or for coefficients of the most
-        probable models, more draws follow.
+        takes 256 or more; where they are not enough for an error of 2 % (of improbable models, 6 %), or for
+        coefficients of the most probable models, more draws follow.
     """
 
     integration: str = "importance"
