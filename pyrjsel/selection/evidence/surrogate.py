@@ -64,7 +64,7 @@ class Surrogate:
     of_size: FloatArray | None = None
     pairs: FloatArray | None = None
 
-    def evidences(self, regression: Regression, count: int) -> "Sequence[ConjugateEvidence | AdjustedEvidence]":
+    def evidences(self, regression: Regression, count: int) -> Sequence[ConjugateEvidence | AdjustedEvidence]:
         """Return `count` evidences, each with its own state."""
         found = self._quadratic(regression, count)
         return found if self.pairs is None else [AdjustedEvidence(each, self.pairs) for each in found]

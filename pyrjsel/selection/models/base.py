@@ -428,36 +428,36 @@ class Selection(OverSpace):
         Parameters
         ----------
         <sampler>
-            ``"auto"`` enumerates the feasible models where that takes seconds: up to 2**20 linear models, but 15,000
-            under ``SpikeSlab`` and priors with ``scaled=False``; and up to 60,000,000 / (4,000 + rows) other
-            models, such as 13,333 for 500 rows: half as many if g is unknown, a third with another parameter
-            of the likelihood, with K classes 1 / (K - 1)^2 of them, and fewer where integrals take many draws
-            (few rows per column, near separation), but of few rows 200,000 / rows, at most 1,024, and as much
-            less for the parameters. For larger spaces it uses ``"collapsed"``; for other than linear models
-            ``"rjmcmc"`` if a short pilot run, the same for every seed, finds models of nearly as many columns
-            as rows, or more than 20 terms and marginal likelihoods that are hard to compute, or if less than
-            a tenth of the proposals of a first round are accepted; and for linear models ``"gibbs"`` under
-            ``SpikeSlab`` and priors with ``scaled=False``, which ``"collapsed"`` does not support. Up to
-            2**20 models can be enumerated with ``"enumerate"``. For linear models, ``"rjmcmc"`` and
-            ``"population"`` also draw sigma^2 (and g, if it has a prior) and support all priors except
-            ``SpikeSlab``. They propose new coefficients given all others, so they mix slowly if columns are
-            nearly dependent or models are large. Errors of ``"collapsed"`` and ``"gibbs"`` are small if
-            chains mix well. Of modes that no chain has visited they include those that the audit finds: if
-            there may be others, compare with a run at several `temperatures`, or run more chains.
+            ``"auto"`` enumerates the feasible models where that takes seconds: up to 2**20 linear models, but
+            15,000 under ``SpikeSlab`` and priors with ``scaled=False``; and up to 60,000,000 / (4,000 + rows)
+            other models, such as 13,333 for 500 rows: half as many if g is unknown, a third with another
+            parameter of the likelihood, with K classes 1 / (K - 1)^2 of them, and fewer where integrals take
+            many draws (few rows per column, near separation), but of few rows 200,000 / rows, at most 1,024,
+            and as much less for the parameters. For larger spaces it uses ``"collapsed"``; for other than
+            linear models ``"rjmcmc"`` if a short pilot run, the same for every seed, finds models of nearly
+            as many columns as rows, or more than 20 terms and marginal likelihoods that are hard to compute,
+            or if less than a tenth of the proposals of a first round are accepted; and for linear models
+            ``"gibbs"`` under ``SpikeSlab`` and priors with ``scaled=False``, which ``"collapsed"`` does not
+            support. Up to 2**20 models can be enumerated with ``"enumerate"``. For linear models,
+            ``"rjmcmc"`` and ``"population"`` also draw sigma^2 (and g, if it has a prior) and support all
+            priors except ``SpikeSlab``. They propose new coefficients given all others, so they mix slowly if
+            columns are nearly dependent or models are large. Errors of ``"collapsed"`` and ``"gibbs"`` are
+            small if chains mix well. Of modes that no chain has visited they include those that the audit
+            finds: if there may be others, compare with a run at several `temperatures`, or run more chains.
         draws : "auto" or int
-            Draws per chain, after burn-in and thinning. ``"auto"`` starts with 200 and adds as many as the least accurate
-            figure needs, at most three times as many at once, until every inclusion probability has an MCSE
-            of at most `mcse`; size, cost and log posterior have an R-hat of at most 1.05 and an effective
-            sample size of at least 100; and, if odds are relative frequencies, those of the three models
-            after the best have a relative MCSE of at most 5 % (50 % for models with probability below 0.01).
-            For linear models with nearly dependent columns (adjusted variance inflation factor above 10),
-            ``"collapsed"`` makes at least 1,600 proposals of each term per chain. If the audit then finds a
-            relevant model that no chain has visited, the run restarts, at most twice, with new chains, some
-            of which start from that model, and discards the previous draws. So does one of ``"collapsed"``
-            with up to 24 terms whose surrogate is rarely accepted. With a fixed number of draws, missed
-            models only lead to a warning. One iteration of reversible jumps proposes as many flips as there
-            are free terms, swaps, and an update of all coefficients; one of ``"collapsed"`` proposes each
-            free term `sweeps` times.
+            Draws per chain, after burn-in and thinning. ``"auto"`` starts with 200 and adds as many as the
+            least accurate figure needs, at most three times as many at once, until every inclusion
+            probability has an MCSE of at most `mcse`; size, cost and log posterior have an R-hat of at most
+            1.05 and an effective sample size of at least 100; and, if odds are relative frequencies, those of
+            the three models after the best have a relative MCSE of at most 5 % (50 % for models with
+            probability below 0.01). For linear models with nearly dependent columns (adjusted variance
+            inflation factor above 10), ``"collapsed"`` makes at least 1,600 proposals of each term per chain.
+            If the audit then finds a relevant model that no chain has visited, the run restarts, at most
+            twice, with new chains, some of which start from that model, and discards the previous draws. So
+            does one of ``"collapsed"`` with up to 24 terms whose surrogate is rarely accepted. With a fixed
+            number of draws, missed models only lead to a warning. One iteration of reversible jumps proposes
+            as many flips as there are free terms, swaps, and an update of all coefficients; one of
+            ``"collapsed"`` proposes each free term `sweeps` times.
         mcse : float, default 0.005
             Target Monte Carlo error of inclusion probabilities with ``draws="auto"``. Integration errors of
             marginal likelihoods, which more draws do not reduce, are compensated up to 0.8 of it.
@@ -467,10 +467,11 @@ class Selection(OverSpace):
             Time after which no further round of draws and no restart begins with ``draws="auto"``; the first
             round is always completed. This is the only setting with which draws depend on the machine.
         burn_in : int, optional
-            Iterations discarded at the start of each chain; None is ``draws // 5``, or 100 with ``draws="auto"`` (500 for
-            ``"rjmcmc"``, 2,000 for ``"population"``), and for ``"collapsed"`` in other than linear models up
-            to 800 more, until its surrogate is accepted. After a quarter of burn-in each chain searches for
-            other modes and restarts from one of them, if it finds any, unless the option `start` is given.
+            Iterations discarded at the start of each chain; None is ``draws // 5``, or 100 with
+            ``draws="auto"`` (500 for ``"rjmcmc"``, 2,000 for ``"population"``), and for ``"collapsed"`` in
+            other than linear models up to 800 more, until its surrogate is accepted. After a quarter of burn-
+            in each chain searches for other modes and restarts from one of them, if it finds any, unless the
+            option `start` is given.
         thin : int, default 1
             Keep every `thin`-th iteration.
         chains : int, default 4
