@@ -101,6 +101,7 @@ cdef class ParticleLoop:
     cdef object seen
     cdef int t, ld_gram
     cdef double left            # y'y - v'v
+    cdef double gained, log_det     # of the last change: how much less is left, and log |A| - (k+f) log rho
     cdef double yy, count       # count: what the rows are worth, t times the power of the likelihood
     cdef const int* slot        # (t)
     cdef const double* gram     # (m, ld_gram)
@@ -276,10 +277,10 @@ cdef class ParticleLoop:
         cdef int* centres = p.centres + i * self.most
         cdef int d
         self.take(p.k[i], centres)
-        p.log_marginal[i] = self.factorise(p.k[i] + self.fixed, p.sigma2[i], p.delta2[i])
+        self.factorise(p.k[i] + self.fixed, p.sigma2[i], p.delta2[i])
         if moves:
-            self.rejuvenate(bits, pool, n_pool, moves, &p.k[i], centres, p.sigma2[i], p.delta2[i],
-                            &p.log_marginal[i], tried, accepted)
+            self.rejuvenate(bits, pool, n_pool, moves, &p.k[i], centres, &p.sigma2[i], &p.delta2[i], tried,
+                            accepted)
         d = p.k[i] + self.fixed
         self.draw(bits, d, p.beta + i * self.ld, &p.sigma2[i], &p.delta2[i])
         p.log_marginal[i] = self.factorise(d, p.sigma2[i], p.delta2[i])
@@ -478,13 +479,21 @@ cdef class ParticleLoop:
     # ------------------------------------------------------------------ invariant moves
 
     cdef void rejuvenate(self, bitgen_t* bits, const int* pool, Py_ssize_t n_pool, int moves, int* size,
-                         int* centres, double sigma2, double delta2, double* log_marginal,
-                         long long* tried, long long* accepted) noexcept nogil:
+                         int* centres, double* sigma2, double* delta2, long long* tried,
+                         long long* accepted) noexcept nogil:
         """Births, deaths and shifts of a particle; each proposes its own row of the pool.
 
         A birth proposes one of all t rows, and fails where that is a centre already: its ratio is
         L Lambda / (k + 1) t / (t - k), with L that of the marginal likelihoods.
+
+        Where both variances are drawn, sigma^2 is integrated out given rho, and drawn behind the moves: given
+        sigma^2, a set that fits worse is left for a better one only in steps that each gain as much as the
+        noise of before allows. With sigma^2 | rho ~ IG(a_y + a_beta, b_y + b_beta rho) in the prior, L is
+        |A|^(-1/2) rho^(d/2) (b_y + b_beta rho + (y'y - v'v) / 2)^-(a_y + a_beta + t/2), but for constants.
         """
+        cdef bint free = self.draw_noise and self.draw_coef
+        cdef double rho = sigma2[0] / delta2[0], shape = self.a_y + self.a_beta + 0.5 * self.count
+        cdef double rest, scale = self.b_y + self.b_beta * rho
         cdef Py_ssize_t start = <Py_ssize_t> (random_standard_uniform(bits) * n_pool)
         cdef int move, kind, k, out, row, place
         cdef double u, ratio
@@ -505,7 +514,10 @@ cdef class ParticleLoop:
                 if place < k and centres[place] == row:
                     continue
             ratio = self.change(k + self.fixed, out if out < 0 else out + self.fixed,
-                                -1 if kind == 1 else self.slot[row], sigma2, delta2)
+                                -1 if kind == 1 else self.slot[row], sigma2[0], delta2[0])
+            if free:
+                rest = scale + 0.5 * self.left
+                ratio = shape * log(rest / (rest - 0.5 * self.gained)) - 0.5 * self.log_det
             if kind == 0:
                 ratio += self.log_mean - log(k + 1) + log(self.t / <double> (self.t - k))
             elif kind == 1:
@@ -522,7 +534,10 @@ cdef class ParticleLoop:
                 k += 1
             size[0] = k
             self.take(k, centres)
-            log_marginal[0] = self.factorise(k + self.fixed, sigma2, delta2)
+            self.factorise(k + self.fixed, sigma2[0], delta2[0])
+        if free:
+            sigma2[0] = (scale + 0.5 * self.left) / random_standard_gamma(bits, shape)
+            delta2[0] = sigma2[0] / rho
 
     cdef double change(self, int d, int out, int slot, double sigma2, double delta2) noexcept nogil:
         """Change of the log marginal likelihood where column `out` > 0 leaves and that of `slot` >= 0 comes.
@@ -568,7 +583,8 @@ cdef class ParticleLoop:
             log_det += log(pivot) - log(rho)
             explained += rest * rest / pivot
         # No more than is left, but for rounding.
-        return 0.5 * (fmin(explained, self.left) / sigma2 - log_det)
+        self.gained, self.log_det = fmin(explained, self.left), log_det
+        return 0.5 * (self.gained / sigma2 - log_det)
 
     # ------------------------------------------------------------------ Gibbs draws
 
