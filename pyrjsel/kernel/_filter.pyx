@@ -64,6 +64,8 @@ cdef double DEPENDENT = 1e-14
 # Shares of rejuvenation moves that are births and deaths; the others are shifts.
 BIRTH_SHARE = DEATH_SHARE = 0.3
 cdef double SHARE = BIRTH_SHARE
+# Deviation of a proposed step of log rho.
+cdef double STEP = 2.0
 
 
 @cython.final
@@ -536,8 +538,23 @@ cdef class ParticleLoop:
             self.take(k, centres)
             self.factorise(k + self.fixed, sigma2[0], delta2[0])
         if free:
-            sigma2[0] = (scale + 0.5 * self.left) / random_standard_gamma(bits, shape)
+            rho = self.ratio_step(bits, size[0] + self.fixed, rho, shape)
+            sigma2[0] = (self.b_y + self.b_beta * rho + 0.5 * self.left) / random_standard_gamma(bits, shape)
             delta2[0] = sigma2[0] / rho
+
+    cdef double ratio_step(self, bitgen_t* bits, int d, double rho, double shape) noexcept nogil:
+        """A random-walk step of log rho given the set, with coefficients and sigma^2 integrated out."""
+        cdef double proposed = rho * exp(STEP * random_standard_normal(bits))
+        cdef double before = self.log_ratio_density(d, rho, shape)
+        if self.log_ratio_density(d, proposed, shape) - before > -random_standard_exponential(bits):
+            return proposed
+        self.factorise(d, rho, 1.0)
+        return rho
+
+    cdef double log_ratio_density(self, int d, double rho, double shape) noexcept nogil:
+        """Log density of log rho, but for a constant; L and v are made."""
+        cdef double half = self.factorise(d, rho, 1.0) + 0.5 * (self.count * (LOG_2PI + log(rho)) + self.left / rho)
+        return half + self.a_beta * log(rho) - shape * log(self.b_y + self.b_beta * rho + 0.5 * self.left)
 
     cdef double change(self, int d, int out, int slot, double sigma2, double delta2) noexcept nogil:
         """Change of the log marginal likelihood where column `out` > 0 leaves and that of `slot` >= 0 comes.
