@@ -14,7 +14,7 @@ With A = K'K + rho I, rho = sigma^2 / delta^2, A = L L' and v = L^{-1} K'y::
 A birth, death or shift changes it by a solve with L, O(k^2); L is made anew where a move is accepted, O(k^3),
 so that rounding does not build up. A pivot of L is at least rho in exact arithmetic, and is kept there, and
 above rounding: a combination of columns that is zero up to rounding has a coefficient whose variance is at
-most that of the noise divided by `DEPENDENT` of the column's sum of squares.
+most that of the noise divided by `DEPENDENT` of the column's sum of squares, or more of it with more rows.
 """
 
 cimport cython
@@ -59,8 +59,9 @@ cdef particles_t pointers_of(arrays):
 
 cdef double LOG_2PI = 1.8378770664093453
 cdef double LOG_2 = 0.6931471805599453
-# Proportion of a diagonal entry of A below which its pivot is due to rounding, of the order of 1e-15.
-cdef double DEPENDENT = 1e-14
+# Proportion of a diagonal entry of A below which its pivot is due to rounding, and the rows from which on it
+# grows with their square root, as the rounding of sums does.
+cdef double DEPENDENT = 1e-14, SUMMED = 50.0
 # Shares of rejuvenation moves that are births and deaths; the others are shifts.
 BIRTH_SHARE = DEATH_SHARE = 0.3
 cdef double SHARE = BIRTH_SHARE
@@ -104,6 +105,7 @@ cdef class ParticleLoop:
     cdef int t, ld_gram
     cdef double left            # y'y - v'v
     cdef double gained, log_det     # of the last change: how much less is left, and log |A| - (k+f) log rho
+    cdef double dependent       # proportion of a diagonal entry of A that is rounding
     cdef double yy, count       # count: what the rows are worth, t times the power of the likelihood
     cdef const int* slot        # (t)
     cdef const double* gram     # (m, ld_gram)
@@ -193,6 +195,7 @@ cdef class ParticleLoop:
         """
         self.seen = (slot, gram, moments)
         self.count = power * slot.shape[0]
+        self.dependent = DEPENDENT * fmax(1.0, sqrt(slot.shape[0] / SUMMED))
         self.t, self.ld_gram, self.yy = slot.shape[0], gram.shape[1], yy
         self.slot, self.gram, self.moments = &slot[0], &gram[0, 0], &moments[0]
 
@@ -413,7 +416,7 @@ cdef class ParticleLoop:
                 self.exchange(j, l)
             products = self.gram + <Py_ssize_t> self.index[j] * self.ld_gram
             column = self.factor + <Py_ssize_t> j * self.ld
-            pivot = sqrt(pivot_of(rest[j], products[self.index[j]] + rho, rho))
+            pivot = sqrt(self.pivot_of(rest[j], products[self.index[j]] + rho, rho))
             column[j] = pivot
             log_det += log(pivot)
             scale = 1.0 / pivot
@@ -423,7 +426,8 @@ cdef class ParticleLoop:
                 subtract(d - j - 1, self.factor[<Py_ssize_t> l * self.ld + j],
                          self.factor + <Py_ssize_t> l * self.ld + j + 1, column + j + 1)
             for i in range(j + 1, d):
-                column[i] *= scale
+                # No more than the pivot but for rounding, which solves with L would multiply.
+                column[i] = fmax(-pivot, fmin(pivot, column[i] * scale))
                 rest[i] -= column[i] * column[i]
             self.half[j] *= scale
             explained += self.half[j] * self.half[j]
@@ -432,6 +436,10 @@ cdef class ParticleLoop:
         self.left = fmax(self.yy - explained, 0.0)
         return (-0.5 * self.count * (LOG_2PI + log(sigma2)) + 0.5 * d * log(rho) - log_det
                 - 0.5 * self.left / sigma2)
+
+    cdef double pivot_of(self, double left, double whole, double rho) noexcept nogil:
+        """A squared pivot of L, of which `left` are left of the diagonal entry `whole` of A."""
+        return fmax(fmax(left, rho), self.dependent * whole)
 
     cdef void exchange(self, int j, int l) noexcept nogil:
         """Exchange two columns that are not in L yet."""
@@ -538,6 +546,7 @@ cdef class ParticleLoop:
             self.take(k, centres)
             self.factorise(k + self.fixed, sigma2[0], delta2[0])
         if free:
+            # Through draws of the coefficients alone the ratio would change slowly.
             rho = self.ratio_step(bits, size[0] + self.fixed, rho, shape)
             sigma2[0] = (self.b_y + self.b_beta * rho + 0.5 * self.left) / random_standard_gamma(bits, shape)
             delta2[0] = sigma2[0] / rho
@@ -553,8 +562,9 @@ cdef class ParticleLoop:
 
     cdef double log_ratio_density(self, int d, double rho, double shape) noexcept nogil:
         """Log density of log rho, but for a constant; L and v are made."""
-        cdef double half = self.factorise(d, rho, 1.0) + 0.5 * (self.count * (LOG_2PI + log(rho)) + self.left / rho)
-        return half + self.a_beta * log(rho) - shape * log(self.b_y + self.b_beta * rho + 0.5 * self.left)
+        cdef double log_det = self.factorise(d, rho, 1.0)
+        log_det += 0.5 * (self.count * (LOG_2PI + log(rho)) + self.left / rho)
+        return log_det + self.a_beta * log(rho) - shape * log(self.b_y + self.b_beta * rho + 0.5 * self.left)
 
     cdef double change(self, int d, int out, int slot, double sigma2, double delta2) noexcept nogil:
         """Change of the log marginal likelihood where column `out` > 0 leaves and that of `slot` >= 0 comes.
@@ -596,7 +606,7 @@ cdef class ParticleLoop:
                     cross += w[i] * a[i]
                 pivot += cross * cross / inverse
                 rest += cross * moved / inverse
-            pivot = pivot_of(pivot, products[slot] + rho, rho)
+            pivot = self.pivot_of(pivot, products[slot] + rho, rho)
             log_det += log(pivot) - log(rho)
             explained += rest * rest / pivot
         # No more than is left, but for rounding.
@@ -634,11 +644,6 @@ cdef class ParticleLoop:
                 inner += products[self.index[j]] * beta[self.order[j]]
             total += b * inner
         return total
-
-
-cdef inline double pivot_of(double left, double whole, double rho) noexcept nogil:
-    """A squared pivot of L, of which `left` are left of the diagonal entry `whole` of A."""
-    return fmax(fmax(left, rho), DEPENDENT * whole)
 
 
 cdef inline void subtract(int n, double a, const double* x, double* y) noexcept nogil:
