@@ -116,7 +116,7 @@ def test_rows_with_missing_values_are_dropped_and_counted(frame):
         ({"width": []}, "'width'"),
         ({"width": [1.0, 0.0]}, "'width'"),
         ({"width": [1.0, 1.0]}, "different numbers"),
-        ({"width": None}, "'width'"),
+        ({"width": False}, "'width'"),
         ({"kernel": "sinc"}, "'kernel' parameter of KernelRegression must be one of"),
         ({"convention": "w"}, "'convention'"),
         ({"max_kernels": 0}, "'max_kernels' parameter of KernelRegression must be an int in \\[1, inf\\)"),

@@ -7,7 +7,7 @@ import pytest
 from scipy.special import gammaln, logsumexp
 
 import pyrjsel as rj
-from pyrjsel.kernel.samplers.tempering import TemperingJob, tempered_evidence
+from pyrjsel.kernel.samplers.tempering import TemperingJob, tempered_evidence, tempered_runs
 
 NODES = 90
 
@@ -51,8 +51,8 @@ def small(seed=4, rows=6, **options):
 
 
 def runs(model, count, seed, particles=250, steps=None):
-    job = TemperingJob(model.settings, model.x, model.y, particles, steps)
-    return [job.run(each) for each in np.random.SeedSequence(seed).spawn(count)]
+    job = TemperingJob(model.settings, model.x, model.y, particles, effective=0.9, sweeps=3)
+    return tempered_runs(job, np.random.SeedSequence(seed).spawn(count), steps)
 
 
 @pytest.mark.parametrize(
@@ -108,9 +108,8 @@ def test_errors_cover():
     wanted = exact(model)
     deviates = []
     for seed in range(200):
-        value, error = tempered_evidence(
-            model.settings, model.x, model.y, np.random.SeedSequence(seed).spawn(8)
-        )
+        job = TemperingJob(model.settings, model.x, model.y, 250)
+        value, error = tempered_evidence(job, np.random.SeedSequence(seed).spawn(8))
         deviates.append((value - wanted) / error)
     found = float(np.sqrt(np.mean(np.square(deviates))))
     print(f"r.m.s. {found:.2f}")
