@@ -470,7 +470,7 @@ class KernelRegression:
         runs : int, default 8
             Independent runs, at least 2; their spread gives the error, with an allowance for their number.
         steps : int, optional
-            Number of powers after 0. By default the particles of a pilot run choose them so that 95 % remain
+            Number of powers after 0. By default the particles of a pilot run choose them so that 96 % remain
             effective.
         rng : int, SeedSequence or Generator, optional
             Random numbers.

@@ -70,6 +70,7 @@ def test_little_noise_is_found():
 
 
 @pytest.mark.statistical
+@pytest.mark.filterwarnings("ignore::pyrjsel.ExtrapolationWarning")
 @pytest.mark.parametrize("case", LITTLE_NOISE)
 def test_fits_of_little_noise_are_right(case):
     """On average over 40 seeds the fit is within 0.1 posterior deviations of the exact means.

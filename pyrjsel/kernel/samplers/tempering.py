@@ -16,7 +16,7 @@ from pyrjsel.kernel.state import MOVES, KernelSettings, Particles
 # Shape of the inverse gamma laws that variances start from: heavy tails, around the mean square of y.
 SHAPE = 1.0
 # Powers are so far apart that this share of the particles is effective; so many sweeps follow each.
-EFFECTIVE, SWEEPS = 0.95, 5
+EFFECTIVE, SWEEPS = 0.96, 6
 # With more rows than this, columns of kernel values are made of those that are proposed alone: so many at a
 # sweep, where they cost O(t m), and more where they are there anyway.
 ALL_ROWS, FEW_PROPOSED, PROPOSED = 1024, 64, 512
