@@ -196,10 +196,12 @@ class KernelTables(SampledResults[KernelModel]):
     def widths(self) -> pd.DataFrame:
         """Evidence by width on the rows of ``fit``, and probabilities of the widths given all rows so far.
 
-        Columns ``log_evidence``, in units of the response, ``se``, its Monte Carlo error (NaN for one pass),
-        and ``posterior``, with equal prior probabilities. Of several widths from tempering unless ``fit`` had
-        ``evidence="stream"``; of widths that were not given on at most 400 rows. Rows of
-        :meth:`KernelResults.update` change ``posterior`` by how well each width has predicted them.
+        Columns ``log_evidence``, in units of the response, ``se``, its Monte Carlo error (NaN for one pass or
+        run), and ``posterior``, with equal prior probabilities. Of several widths from tempering unless
+        ``fit`` had ``evidence="stream"``. Those of widths that were not given are quick ones on at most 400
+        rows, from one run where it is more than 20 below the best; they can be low by more than ``se``, see
+        :meth:`KernelRegression.evidence`. Rows of :meth:`KernelResults.update` change ``posterior`` by how
+        well each width has predicted them.
 
         Raises
         ------

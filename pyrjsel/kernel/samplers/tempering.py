@@ -26,9 +26,11 @@ BISECTIONS = 30
 # Particles of a pilot run.
 PILOT = 100
 # Share and sweeps where widths are compared. Where no width is given: rows, runs, few particles, and more
-# sweeps, which bring them from the start to sets of many kernels.
+# sweeps, which bring them from the start to sets of many kernels; and how far below that of the best width
+# the log evidence of a pilot run may be. These differ by up to five where the powers end in few modes.
 QUICK = (0.9, 5)
 WEIGHED_ROWS, WEIGHING_RUNS, WEIGHING_PARTICLES, WEIGHING = 400, 4, 100, (0.9, 10)
+HOPELESS = 20.0
 
 
 @dataclass(frozen=True)
@@ -202,12 +204,13 @@ class Path:
         size = max(moves, PROPOSED if self.whole else FEW_PROPOSED)
         if not self.whole:
             columns.ensure(particles.held())
+        self.see(power)
         for _ in range(sweeps):
             pool = rng.integers(columns.t, size=size, dtype=np.int32)
             if not self.whole:
                 columns.retain(particles.held())
                 columns.ensure(pool)
-            self.see(power)
+                self.see(power)
             for part in particles.chunks():
                 self.loop.refresh(rng, pool, moves, part.in_order(), *counts)
 
@@ -237,20 +240,26 @@ def pool_evidence(log_evidences: FloatArray) -> tuple[float, float]:
     return top + float(np.log(mean)), spread / float(np.sqrt(len(ratios)))
 
 
+def pilot_run(job: TemperingJob, seeds: Sequence[np.random.SeedSequence]) -> Tempered:
+    """Return a run of few particles that choose the powers of the runs with some seeds."""
+    first = seeds[0]
+    seed = np.random.SeedSequence(first.entropy, spawn_key=(*first.spawn_key, len(seeds)))
+    return replace(job, particles=min(job.particles, PILOT)).run(seed)
+
+
 def tempered_runs(
     job: TemperingJob, seeds: Sequence[np.random.SeedSequence], steps: int | None = None
 ) -> list[Tempered]:
     """Return runs with the same powers, one for each seed.
 
-    The powers are those that the particles of a pilot run have chosen, or, after 0, `steps` squares of an
-    even grid.
+    The powers are those of the job, those that the particles of a pilot run have chosen, or, after 0, `steps`
+    squares of an even grid.
     """
-    if steps is None:
-        first = seeds[0]
-        pilot = np.random.SeedSequence(first.entropy, spawn_key=(*first.spawn_key, len(seeds)))
-        powers = replace(job, particles=min(job.particles, PILOT)).run(pilot).powers
-    else:
+    powers = job.powers
+    if steps is not None:
         powers = tuple(((step + 1) / steps) ** 2 for step in range(steps))
+    elif powers is None:
+        powers = pilot_run(job, seeds).powers
     return [replace(job, powers=powers).run(seed) for seed in seeds]
 
 
@@ -270,10 +279,20 @@ def tempered_evidence(
 
 
 def weigh(each: Sequence[KernelSettings], x: FloatArray, y: FloatArray) -> list[tuple[float, float]]:
-    """Return quick log evidences of several settings with their errors; the same on every call."""
+    """Return quick log evidences of several settings with their errors; the same on every call.
+
+    Those that a pilot run leaves without hope beside the best are from this run, with an error of NaN.
+    """
     seeds = np.random.SeedSequence(len(y)).spawn(WEIGHING_RUNS)
     jobs = [TemperingJob(one, x, y, WEIGHING_PARTICLES, None, *WEIGHING) for one in each]
-    return [tempered_evidence(job, seeds) for job in jobs]
+    pilots = [pilot_run(job, seeds) for job in jobs]
+    least = max(pilot.log_evidence for pilot in pilots) - HOPELESS
+    return [
+        tempered_evidence(replace(job, powers=pilot.powers), seeds)
+        if pilot.log_evidence >= least
+        else (pilot.log_evidence, float("nan"))
+        for job, pilot in zip(jobs, pilots, strict=True)
+    ]
 
 
 def evidence_table(found: Sequence[tuple[float, float]], widths: Sequence[float]) -> pd.DataFrame:
