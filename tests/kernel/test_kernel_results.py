@@ -290,7 +290,7 @@ def test_models_may_be_lost_without_rejuvenation():
     assert caught[0].filename == __file__
     assert alone.path["ess"].min() > 0.2 * 5000
     assert "not rejuvenated" in str(alone.summary())
-    assert "rejuvenated" not in str(model.fit(**options).summary())
+    assert "rejuvenated" not in str(model.fit(**options | {"particles": 200}).summary())
     # Nothing is lost where nothing is resampled, and no effective number is too small.
     assert "rejuvenated" not in str(model.fit(rejuvenate=0, ess_threshold=0.0, **options).summary())
 

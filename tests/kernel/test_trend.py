@@ -106,7 +106,9 @@ def test_far_from_the_rows_predictions_are_the_trend(frame):
 
 
 def test_evidence_prefers_the_trend_that_is_there(frame):
-    linear, constant = (model(frame, trend=trend).evidence(runs=4, rng=1) for trend in ("linear", "constant"))
+    linear, constant = (
+        model(frame, trend=trend).evidence(particles=60, runs=4, rng=1) for trend in ("linear", "constant")
+    )
     gain = linear["log_evidence"].iloc[0] - constant["log_evidence"].iloc[0]
     # Ten kernels do for a plane what two slopes do.
     assert gain > 10.0

@@ -27,7 +27,7 @@ def frame():
 
 def fit(rows, **options):
     model = rj.kernel_regression("y ~ x", rows, width=WIDTHS, mean_kernels=4.0, standardize=False)
-    usual = {"particles": 150, "rng": 3, "row_order": "given", "evidence": "stream", "progress": False}
+    usual = {"particles": 60, "rng": 3, "row_order": "given", "evidence": "stream", "progress": False}
     return model.fit(**usual | options)
 
 
@@ -94,7 +94,7 @@ def test_updates_weigh_widths_by_their_predictions(results, frame):
 
 
 def test_probabilities_after_an_update_begin_with_those_of_tempering(frame):
-    results = fit(frame.head(30), evidence="tempering", runs=2)
+    results = fit(frame.head(15), evidence="tempering", runs=2)
     np.testing.assert_allclose(results.run.width_posterior(), results.widths["posterior"], rtol=1e-12)
     before = {other.place: other.state.log_evidence for other in results.run.others}
     before[results.run.place] = results.run.state.log_evidence
