@@ -61,6 +61,10 @@ class RankWarning(PyrjselWarning):
     """Columns are linearly dependent; some models are excluded or depend on the prior."""
 
 
+class ExtrapolationWarning(PyrjselWarning):
+    """Predictions of a kernel regression are far from all rows that it was fitted to."""
+
+
 class MissingDataWarning(PyrjselWarning):
     """Rows with missing values were dropped."""
 

@@ -14,7 +14,7 @@ With A = K'K + rho I, rho = sigma^2 / delta^2, A = L L' and v = L^{-1} K'y::
 A birth, death or shift changes it by a solve with L, O(k^2); L is made anew where a move is accepted, O(k^3),
 so that rounding does not build up. A pivot of L is at least rho in exact arithmetic, and is kept there, and
 above rounding: a combination of columns that is zero up to rounding has a coefficient whose variance is at
-most that of the noise divided by `DEPENDENT` of the column's sum of squares.
+most that of the noise divided by `DEPENDENT` of the column's sum of squares, or more of it with more rows.
 """
 
 cimport cython
@@ -59,11 +59,14 @@ cdef particles_t pointers_of(arrays):
 
 cdef double LOG_2PI = 1.8378770664093453
 cdef double LOG_2 = 0.6931471805599453
-# Proportion of a diagonal entry of A below which its pivot is due to rounding, of the order of 1e-15.
-cdef double DEPENDENT = 1e-14
+# Proportion of a diagonal entry of A below which its pivot is due to rounding, and the rows from which on it
+# grows with their square root, as the rounding of sums does.
+cdef double DEPENDENT = 1e-14, SUMMED = 50.0
 # Shares of rejuvenation moves that are births and deaths; the others are shifts.
 BIRTH_SHARE = DEATH_SHARE = 0.3
 cdef double SHARE = BIRTH_SHARE
+# Deviation of a proposed step of log rho.
+cdef double STEP = 2.0
 
 
 @cython.final
@@ -101,6 +104,8 @@ cdef class ParticleLoop:
     cdef object seen
     cdef int t, ld_gram
     cdef double left            # y'y - v'v
+    cdef double gained, log_det     # of the last change: how much less is left, and log |A| - (k+f) log rho
+    cdef double dependent       # proportion of a diagonal entry of A that is rounding
     cdef double yy, count       # count: what the rows are worth, t times the power of the likelihood
     cdef const int* slot        # (t)
     cdef const double* gram     # (m, ld_gram)
@@ -190,6 +195,7 @@ cdef class ParticleLoop:
         """
         self.seen = (slot, gram, moments)
         self.count = power * slot.shape[0]
+        self.dependent = DEPENDENT * fmax(1.0, sqrt(slot.shape[0] / SUMMED))
         self.t, self.ld_gram, self.yy = slot.shape[0], gram.shape[1], yy
         self.slot, self.gram, self.moments = &slot[0], &gram[0, 0], &moments[0]
 
@@ -276,10 +282,10 @@ cdef class ParticleLoop:
         cdef int* centres = p.centres + i * self.most
         cdef int d
         self.take(p.k[i], centres)
-        p.log_marginal[i] = self.factorise(p.k[i] + self.fixed, p.sigma2[i], p.delta2[i])
+        self.factorise(p.k[i] + self.fixed, p.sigma2[i], p.delta2[i])
         if moves:
-            self.rejuvenate(bits, pool, n_pool, moves, &p.k[i], centres, p.sigma2[i], p.delta2[i],
-                            &p.log_marginal[i], tried, accepted)
+            self.rejuvenate(bits, pool, n_pool, moves, &p.k[i], centres, &p.sigma2[i], &p.delta2[i], tried,
+                            accepted)
         d = p.k[i] + self.fixed
         self.draw(bits, d, p.beta + i * self.ld, &p.sigma2[i], &p.delta2[i])
         p.log_marginal[i] = self.factorise(d, p.sigma2[i], p.delta2[i])
@@ -410,7 +416,7 @@ cdef class ParticleLoop:
                 self.exchange(j, l)
             products = self.gram + <Py_ssize_t> self.index[j] * self.ld_gram
             column = self.factor + <Py_ssize_t> j * self.ld
-            pivot = sqrt(pivot_of(rest[j], products[self.index[j]] + rho, rho))
+            pivot = sqrt(self.pivot_of(rest[j], products[self.index[j]] + rho, rho))
             column[j] = pivot
             log_det += log(pivot)
             scale = 1.0 / pivot
@@ -420,7 +426,8 @@ cdef class ParticleLoop:
                 subtract(d - j - 1, self.factor[<Py_ssize_t> l * self.ld + j],
                          self.factor + <Py_ssize_t> l * self.ld + j + 1, column + j + 1)
             for i in range(j + 1, d):
-                column[i] *= scale
+                # No more than the pivot but for rounding, which solves with L would multiply.
+                column[i] = fmax(-pivot, fmin(pivot, column[i] * scale))
                 rest[i] -= column[i] * column[i]
             self.half[j] *= scale
             explained += self.half[j] * self.half[j]
@@ -429,6 +436,10 @@ cdef class ParticleLoop:
         self.left = fmax(self.yy - explained, 0.0)
         return (-0.5 * self.count * (LOG_2PI + log(sigma2)) + 0.5 * d * log(rho) - log_det
                 - 0.5 * self.left / sigma2)
+
+    cdef double pivot_of(self, double left, double whole, double rho) noexcept nogil:
+        """A squared pivot of L, of which `left` are left of the diagonal entry `whole` of A."""
+        return fmax(fmax(left, rho), self.dependent * whole)
 
     cdef void exchange(self, int j, int l) noexcept nogil:
         """Exchange two columns that are not in L yet."""
@@ -478,13 +489,21 @@ cdef class ParticleLoop:
     # ------------------------------------------------------------------ invariant moves
 
     cdef void rejuvenate(self, bitgen_t* bits, const int* pool, Py_ssize_t n_pool, int moves, int* size,
-                         int* centres, double sigma2, double delta2, double* log_marginal,
-                         long long* tried, long long* accepted) noexcept nogil:
+                         int* centres, double* sigma2, double* delta2, long long* tried,
+                         long long* accepted) noexcept nogil:
         """Births, deaths and shifts of a particle; each proposes its own row of the pool.
 
         A birth proposes one of all t rows, and fails where that is a centre already: its ratio is
         L Lambda / (k + 1) t / (t - k), with L that of the marginal likelihoods.
+
+        Where both variances are drawn, sigma^2 is integrated out given rho, and drawn behind the moves: given
+        sigma^2, a set that fits worse is left for a better one only in steps that each gain as much as the
+        noise of before allows. With sigma^2 | rho ~ IG(a_y + a_beta, b_y + b_beta rho) in the prior, L is
+        |A|^(-1/2) rho^(d/2) (b_y + b_beta rho + (y'y - v'v) / 2)^-(a_y + a_beta + t/2), but for constants.
         """
+        cdef bint free = self.draw_noise and self.draw_coef
+        cdef double rho = sigma2[0] / delta2[0], shape = self.a_y + self.a_beta + 0.5 * self.count
+        cdef double rest, scale = self.b_y + self.b_beta * rho
         cdef Py_ssize_t start = <Py_ssize_t> (random_standard_uniform(bits) * n_pool)
         cdef int move, kind, k, out, row, place
         cdef double u, ratio
@@ -505,7 +524,10 @@ cdef class ParticleLoop:
                 if place < k and centres[place] == row:
                     continue
             ratio = self.change(k + self.fixed, out if out < 0 else out + self.fixed,
-                                -1 if kind == 1 else self.slot[row], sigma2, delta2)
+                                -1 if kind == 1 else self.slot[row], sigma2[0], delta2[0])
+            if free:
+                rest = scale + 0.5 * self.left
+                ratio = shape * log(rest / (rest - 0.5 * self.gained)) - 0.5 * self.log_det
             if kind == 0:
                 ratio += self.log_mean - log(k + 1) + log(self.t / <double> (self.t - k))
             elif kind == 1:
@@ -522,7 +544,27 @@ cdef class ParticleLoop:
                 k += 1
             size[0] = k
             self.take(k, centres)
-            log_marginal[0] = self.factorise(k + self.fixed, sigma2, delta2)
+            self.factorise(k + self.fixed, sigma2[0], delta2[0])
+        if free:
+            # Through draws of the coefficients alone the ratio would change slowly.
+            rho = self.ratio_step(bits, size[0] + self.fixed, rho, shape)
+            sigma2[0] = (self.b_y + self.b_beta * rho + 0.5 * self.left) / random_standard_gamma(bits, shape)
+            delta2[0] = sigma2[0] / rho
+
+    cdef double ratio_step(self, bitgen_t* bits, int d, double rho, double shape) noexcept nogil:
+        """A random-walk step of log rho given the set, with coefficients and sigma^2 integrated out."""
+        cdef double proposed = rho * exp(STEP * random_standard_normal(bits))
+        cdef double before = self.log_ratio_density(d, rho, shape)
+        if self.log_ratio_density(d, proposed, shape) - before > -random_standard_exponential(bits):
+            return proposed
+        self.factorise(d, rho, 1.0)
+        return rho
+
+    cdef double log_ratio_density(self, int d, double rho, double shape) noexcept nogil:
+        """Log density of log rho, but for a constant; L and v are made."""
+        cdef double log_det = self.factorise(d, rho, 1.0)
+        log_det += 0.5 * (self.count * (LOG_2PI + log(rho)) + self.left / rho)
+        return log_det + self.a_beta * log(rho) - shape * log(self.b_y + self.b_beta * rho + 0.5 * self.left)
 
     cdef double change(self, int d, int out, int slot, double sigma2, double delta2) noexcept nogil:
         """Change of the log marginal likelihood where column `out` > 0 leaves and that of `slot` >= 0 comes.
@@ -564,11 +606,12 @@ cdef class ParticleLoop:
                     cross += w[i] * a[i]
                 pivot += cross * cross / inverse
                 rest += cross * moved / inverse
-            pivot = pivot_of(pivot, products[slot] + rho, rho)
+            pivot = self.pivot_of(pivot, products[slot] + rho, rho)
             log_det += log(pivot) - log(rho)
             explained += rest * rest / pivot
         # No more than is left, but for rounding.
-        return 0.5 * (fmin(explained, self.left) / sigma2 - log_det)
+        self.gained, self.log_det = fmin(explained, self.left), log_det
+        return 0.5 * (self.gained / sigma2 - log_det)
 
     # ------------------------------------------------------------------ Gibbs draws
 
@@ -601,11 +644,6 @@ cdef class ParticleLoop:
                 inner += products[self.index[j]] * beta[self.order[j]]
             total += b * inner
         return total
-
-
-cdef inline double pivot_of(double left, double whole, double rho) noexcept nogil:
-    """A squared pivot of L, of which `left` are left of the diagonal entry `whole` of A."""
-    return fmax(fmax(left, rho), DEPENDENT * whole)
 
 
 cdef inline void subtract(int n, double a, const double* x, double* y) noexcept nogil:

@@ -23,6 +23,8 @@ CONVENTIONS = ("2w2", "w2")
 CALLED = -1
 # Rows whose distances the median width is made of: half a million pairs.
 MEDIAN_ROWS = 1000
+# Widths that are compared where nothing is said, by the median distance between rows.
+MULTIPLES = (0.25, 0.5, 1.0, 2.0, 4.0)
 
 
 @dataclass(frozen=True)
@@ -95,6 +97,25 @@ def make_kernel(kernel: str | KernelFunction, width: float, convention: str) -> 
     return Kernel(getattr(kernel, "__name__", "function"), width, kernel)
 
 
+def usual_widths(x: FloatArray) -> tuple[float, ...]:
+    """Return the widths that are compared where nothing is said, on rows `x` (n, d).
+
+    Where more than half of the distances are 0, the median is that of the others.
+    """
+    distances = _distances(x)
+    width = float(np.median(distances)) or float(np.median(distances[distances > 0.0]))
+    return tuple(width * multiple for multiple in MULTIPLES)
+
+
+def _distances(x: FloatArray) -> FloatArray:
+    """Return distances between rows of `x` (n, d), of 1,000 evenly spaced ones where n is larger."""
+    rows = x[np.linspace(0, len(x) - 1, min(len(x), MEDIAN_ROWS)).round().astype(int)]
+    distances: FloatArray = scipy.spatial.distance.pdist(rows)
+    if len(x) > 1 and not distances.any():  # rows that differ are few
+        distances = scipy.spatial.distance.pdist(np.unique(x, axis=0)[:MEDIAN_ROWS])
+    return distances
+
+
 def median_width(x: FloatArray) -> float:
     """Return the median distance between rows of `x` (n, d), of 1,000 evenly spaced ones where n is larger.
 
@@ -103,8 +124,8 @@ def median_width(x: FloatArray) -> float:
     DataError
         If it is 0, or there are no two rows.
     """
-    rows = x[np.linspace(0, len(x) - 1, min(len(x), MEDIAN_ROWS)).round().astype(int)]
-    width = float(np.median(scipy.spatial.distance.pdist(rows))) if len(rows) > 1 else 0.0
+    distances = _distances(x)
+    width = float(np.median(distances)) if distances.any() else 0.0
     if not width > 0:
         raise DataError(
             f"The width 'median' of {called()} needs rows of which at least half the pairs differ. "

@@ -20,6 +20,7 @@ from pyrjsel.kernel.posterior import Basis, KernelPosterior
 from pyrjsel.kernel.results import KernelResults
 from pyrjsel.kernel.samplers.mcmc import ChainRun
 from pyrjsel.kernel.samplers.serialization import moves_from_plain, particles_from_plain, state_from_plain
+from pyrjsel.kernel.samplers.settling import Settled, as_passed
 from pyrjsel.kernel.samplers.smc import FilterRun, OtherWidth
 from pyrjsel.kernel.saving import KIND, SCHEMA, SETTINGS
 from pyrjsel.kernel.scaling import Scaling
@@ -85,6 +86,7 @@ def _model(content: Content, given: Given) -> KernelRegression:
         _prior(content, "noise_prior"),
         _prior(content, "coef_prior"),
         _settings(content.part("settings"), kernels[0], design),
+        "automatic" in content and content.flag("automatic"),
     )
     return KernelRegression._from_parts(design, data, specification)
 
@@ -148,7 +150,21 @@ def _filter(content: Content, model: KernelRegression) -> FilterRun:
         missed=content.integer("missed"),
         run_time=RunTime.from_plain(content.part("run_time")) if "run_time" in content else UNKNOWN,
         others=list(_others(content, model, settings, place, (x, y, t))),
+        given=_settled(content, states[0], settings, t),
+        swept=t,
     )
+
+
+def _settled(content: Content, state: FilterState, settings: KernelSettings, t: int) -> Settled:
+    """Return the particles after the sweeps; files of earlier versions have those of the pass alone."""
+    if "settled" not in content:
+        return as_passed(state)
+    part, n = content.part("settled"), int(settings.particles)
+    weight = part.numbers("weight", (n,), 0.0, 1.0 + ROUNDING)
+    if abs(weight.sum() - 1.0) > ROUNDING:
+        raise part.wrong("weight", "weights that add up to 1")
+    particles = particles_from_plain(part, n, settings, t)
+    return Settled(particles, weight, part.number("rise"), part.flag("missed"))
 
 
 def _others(
@@ -166,7 +182,8 @@ def _others(
             raise part.wrong("place", "that of another width")
         seen.add(at)
         one = replace(settings, kernel=model.kernels[at])
-        other = OtherWidth(at, one, _state(part.part("state"), *rows[:2], one, rows[2]))
+        state = _state(part.part("state"), *rows[:2], one, rows[2])
+        other = OtherWidth(at, one, state, given=_settled(part, state, one, rows[2]))
         yield replace(other, basis=_basis(part, other.posterior, model))
 
 
@@ -214,7 +231,8 @@ def _state(
 
 
 def _chains(content: Content, model: KernelRegression) -> ChainRun:
-    settings = _settings(content.part("settings"), model.kernels[0], model.design)
+    place = content.integer("place", high=len(model.kernels) - 1) if "place" in content else 0
+    settings = _settings(content.part("settings"), model.kernels[place], model.design)
     part, data = content.part("draws"), model.data
     fit = FitSettings.from_plain(content.part("fit"))
     without = isinstance(data, AbsentRows)
@@ -229,6 +247,7 @@ def _chains(content: Content, model: KernelRegression) -> ChainRun:
         content.number("seconds", 0.0),
         content.sequence("interrupted"),
         fit.ends_of(content),
+        place,
     )
 
 

@@ -11,6 +11,7 @@ from numpy.typing import ArrayLike
 
 from pyrjsel._called import called
 from pyrjsel._errors import ConvergenceWarning, ParameterError
+from pyrjsel._once import kept_property
 from pyrjsel._typing import FloatArray, RNGLike, SeedLike
 from pyrjsel._validate import check_int, check_rng, counted
 from pyrjsel._warnings import warn
@@ -22,7 +23,15 @@ from pyrjsel.kernel.results import KernelResults
 from pyrjsel.kernel.samplers.mcmc import ChainRun, fit_chains
 from pyrjsel.kernel.samplers.smc import FilterRun, fit_filter
 from pyrjsel.kernel.samplers.stopping import USUAL, WARM
-from pyrjsel.kernel.samplers.tempering import PARTICLES, RUNS, evidence_table, tempered_evidence
+from pyrjsel.kernel.samplers.tempering import (
+    PARTICLES,
+    RUNS,
+    WEIGHED_ROWS,
+    TemperingJob,
+    evidence_table,
+    tempered_evidence,
+    weigh,
+)
 from pyrjsel.kernel.specification import Choices, Specification, Width, specify
 from pyrjsel.kernel.state import KernelSettings
 from pyrjsel.kernel.summary import model_facts
@@ -53,16 +62,19 @@ class KernelRegression:
         A function of the distance r, in widths: exp(-r^2 / 2); (1 + a) exp(-a) with a = sqrt(3) r;
         (1 + a + a^2 / 3) exp(-a) with a = sqrt(5) r; exp(-r). A callable takes points (n, d) and centres
         (m, d), both divided by the width, and returns (n, m).
-    width : float, "median" or sequence of float, default 1.0
+    width : float, "median" or sequence of float, optional
         Width of the kernels in units of the standardised inputs. ``"median"`` is the median distance between
-        rows. From a sequence, ``fit`` chooses the width with the largest marginal likelihood, and
+        rows, and the default compares a quarter, a half, one, two and four times that by their marginal
+        likelihoods on at most 400 rows, drawn at random; predictions average over those of a probability of
+        at least 0.01. From a sequence, ``fit`` chooses the width with the largest marginal likelihood, and
         ``width_average=True`` of :meth:`KernelResults.predict` averages over all of them.
     convention : {"2w2", "w2"}
         Form of the Gaussian kernel: exp(-d^2 / (2 w^2)), or exp(-d^2 / w^2).
     mean_kernels : float, default 1.0
         Lambda of the prior of the number of kernels k, proportional to Lambda^k / k! from 0 to `max_kernels`.
     max_kernels : int, optional
-        Largest number of kernels, at most the number of rows. The default is 50.
+        Largest number of kernels, at most the number of rows. The default is 50, or ``3 * mean_kernels + 20``
+        if that is more.
     trend : {"constant", "linear"}
         Trend to which kernels are added: an intercept, or also a linear function of all inputs, as
         kernels see them. Its coefficients have the same prior as those of the kernels. Far from all rows
@@ -89,6 +101,8 @@ class KernelRegression:
         Means and standard deviations for standardising.
     widths : tuple of float
         The widths compared; one if `width` is a number.
+    automatic : bool
+        Whether `width` was not given.
 
     Raises
     ------
@@ -135,7 +149,7 @@ class KernelRegression:
         exog: pd.DataFrame | ArrayLike,
         *,
         kernel: str | KernelFunction = "gaussian",
-        width: Width = 1.0,
+        width: Width = None,
         convention: str = "2w2",
         mean_kernels: float = 1.0,
         max_kernels: int | None = None,
@@ -170,7 +184,7 @@ class KernelRegression:
         data: TableLike,
         *,
         kernel: str | KernelFunction = "gaussian",
-        width: Width = 1.0,
+        width: Width = None,
         convention: str = "2w2",
         mean_kernels: float = 1.0,
         max_kernels: int | None = None,
@@ -251,6 +265,7 @@ class KernelRegression:
         self.convention, self.widths = specification.convention, specification.widths
         self.kernels, self.settings = specification.kernels, specification.settings
         self.noise_prior, self.coef_prior = specification.noise_prior, specification.coef_prior
+        self.automatic = specification.automatic
 
     # ------------------------------------------------------------------ what it is
 
@@ -374,7 +389,7 @@ class KernelRegression:
         settings = replace(self.settings, **loop)
         about = None if checkpoint is None else self._identity(sampler, settings)
         if isinstance(chosen, ChainOptions):
-            if len(self.kernels) > 1:
+            if len(self.kernels) > 1 and not self.automatic:
                 raise ParameterError(
                     f"The 'sampler' parameter of {called()} must be 'smc' where widths are compared. Got "
                     "'mcmc' instead: compare them by evidence(), and fit the best one."
@@ -395,11 +410,12 @@ class KernelRegression:
                 checkpoint=checkpoint,
                 about=about,
             )
-            chains = fit_chains(settings, self.x, self.y, self.data.index, fit)
-            return self._results(chains)
-        place, generator = None, check_rng(rng)
+            place = int(np.argmax(self.weighed["log_evidence"].to_numpy())) if self.automatic else 0
+            one = replace(settings, kernel=self.kernels[place])
+            return self._results(fit_chains(one, self.x, self.y, self.data.index, fit, place))
+        saved, generator = None, check_rng(rng)
         if checkpoint is not None and about is not None:
-            place, generator = Checkpoint.open(checkpoint, {**about, **vars(chosen)}, rng)
+            saved, generator = Checkpoint.open(checkpoint, {**about, **vars(chosen)}, rng)
         run = fit_filter(
             settings,
             self.kernels,
@@ -411,13 +427,24 @@ class KernelRegression:
             generator,
             n_jobs,
             progress,
-            place,
+            saved,
+            (lambda: self.weighed) if self.automatic else None,
         )
         return self._results(run)
 
+    @kept_property
+    def weighed(self) -> pd.DataFrame:
+        """Log evidence of the widths on at most 400 rows, in units of the response as it is fitted.
+
+        Seeds are always the same: fits with any `rng` compare the same widths.
+        """
+        rows = np.random.default_rng(self.nobs).permutation(self.nobs)[:WEIGHED_ROWS]
+        each = [replace(self.settings, kernel=kernel) for kernel in self.kernels]
+        return evidence_table(weigh(each, self.x[rows], self.y[rows]), self.widths)
+
     def _results(self, run: FilterRun | ChainRun) -> KernelResults:
         results = KernelResults(self, run)
-        for note in results.posterior.notes_of_rounding():
+        for note in results.posterior.notes(self.nobs):
             warn(note, ConvergenceWarning)
         return results
 
@@ -441,9 +468,9 @@ class KernelRegression:
         particles : int, default 250
             Number of particles in each run.
         runs : int, default 8
-            Independent runs, at least 2; their spread gives the error.
+            Independent runs, at least 2; their spread gives the error, with an allowance for their number.
         steps : int, optional
-            Number of powers after 0. By default they are chosen so that nine tenths of the particles remain
+            Number of powers after 0. By default the particles of a pilot run choose them so that 96 % remain
             effective.
         rng : int, SeedSequence or Generator, optional
             Random numbers.
@@ -479,8 +506,11 @@ class KernelRegression:
         if steps is not None:
             check_int(steps, "steps", low=1)
         seeds = list(check_rng(rng).bit_generator.seed_seq.spawn(runs))  # type: ignore[attr-defined]
-        each = [replace(self.settings, kernel=kernel) for kernel in self.kernels]
-        found = [tempered_evidence(one, self.x, self.y, seeds, particles, steps) for one in each]
+        jobs = [
+            TemperingJob(replace(self.settings, kernel=kernel), self.x, self.y, particles)
+            for kernel in self.kernels
+        ]
+        found = [tempered_evidence(job, seeds, steps) for job in jobs]
         units = self.nobs * float(np.log(self.scaling.y_sd))
         return evidence_table([(value - units, error) for value, error in found], self.widths)
 

@@ -8,6 +8,7 @@ import pandas as pd
 from pyrjsel._called import called
 from pyrjsel._errors import NotAvailableError
 from pyrjsel._validate import check_int, check_real
+from pyrjsel.kernel.posterior import KernelPosterior
 from pyrjsel.kernel.prediction import KernelPrediction, WidthPart
 from pyrjsel.kernel.protocols import KernelModel
 from pyrjsel.report import plot_band
@@ -16,8 +17,15 @@ from pyrjsel.report import plot_band
 POINTS, BEYOND = 400, 0.03
 
 
-def plot_fit(model: KernelModel, part: WidthPart, ax: Any, alpha: float, points: int) -> Any:
-    """Plot the regression function of one input, with bands, rows and centres."""
+def plot_fit(
+    model: KernelModel,
+    parts: tuple[WidthPart, ...],
+    posterior: KernelPosterior,
+    ax: Any,
+    alpha: float,
+    points: int,
+) -> Any:
+    """Plot the regression function of one input, with bands, rows, and the centres of the chosen width."""
     alpha = check_real(alpha, "alpha", low=0, high=1, open_low=True, open_high=True)
     points = check_int(points, "points", low=2)
     names = model.design.column_names
@@ -26,12 +34,11 @@ def plot_fit(model: KernelModel, part: WidthPart, ax: Any, alpha: float, points:
             f"{called()} shows models of one input. This one has {len(names)}; plot predictions of "
             "get_prediction instead."
         )
-    posterior = part.posterior
     seen = model.scaling.raw_inputs(posterior.x)[:, 0]
     margin = BEYOND * (seen.max() - seen.min())
     x = np.linspace(seen.min() - margin, seen.max() + margin, points)
     prediction = KernelPrediction(
-        x[:, None], pd.RangeIndex(points), (part,), model.scaling, model.design.response
+        x[:, None], pd.RangeIndex(points), parts, model.scaling, model.design.response
     )
     frame = prediction.summary_frame(alpha)
     occupancy = posterior.occupancy()

@@ -13,10 +13,13 @@ from pyrjsel.kernel.kernels import KernelFunction, fixed_columns
 # Numbers that a block of rows times draws times coefficients may take.
 BLOCK = 4_000_000
 
-# Proportion of the largest eigenvalue of a precision matrix below which one is due to rounding.
-DEPENDENT = 1e-14
+# Proportion of the largest eigenvalue of a precision matrix below which one is due to rounding, the rows from
+# which on it grows with their square root, as in the compiled loop, and how far above it rounding is felt.
+DEPENDENT, SUMMED, FELT = 1e-14, 50.0, 10.0
 # Draws that are looked at for such eigenvalues, and how many of them may have one.
 LOOKED_AT, FEW = 20, 1
+# Probability of the largest number of kernels above which it limits the fit.
+CAPPED = 0.01
 
 # Number of kernels k, sigma^2 and delta^2 of draws of equal weight, by chain.
 EqualDraws = tuple[NDArray[np.int32], FloatArray, FloatArray]
@@ -141,6 +144,18 @@ class KernelPosterior:
         """
         return self._laws(np.arange(len(self.k)))[0]
 
+    def notes(self, rows: int) -> list[str]:
+        """Return warnings: kernels are dependent, or as many as they may be, which is fewer than `rows`."""
+        most = self.centres.shape[1]
+        share = float(self.weight @ (self.k == most))
+        found = self.notes_of_rounding()
+        if share > CAPPED and most < rows:
+            found.append(
+                f"The largest number of kernels, {most}, has a probability of {share:.2f}, so that it limits "
+                "the fit: increase max_kernels."
+            )
+        return found
+
     def notes_of_rounding(self) -> list[str]:
         """Say that the columns of some of a few draws are dependent up to rounding; not without rows."""
         if self.known is None and isinstance(self.x, AbsentArray):
@@ -163,6 +178,7 @@ class KernelPosterior:
         """Return the laws of some draws, and how many have eigenvalues that are due to rounding."""
         gram, moment, fixed = self.basis.gram, self.basis.moments, 1 + self.trend
         chosen, found, dependent = draws, [], 0
+        share = DEPENDENT * max(1.0, float(np.sqrt(gram[0, 0] / SUMMED)))  # of the column of ones
         for k in np.unique(self.k[chosen]):
             draws = chosen[self.k[chosen] == k]
             places = np.empty((draws.size, fixed + k), dtype=np.int64)
@@ -172,8 +188,8 @@ class KernelPosterior:
             precision = gram[places[:, :, None], places[:, None, :]] / sigma2[:, None, None]
             precision += floor[:, None, None] * np.eye(fixed + k)
             values, vectors = np.linalg.eigh(precision)
-            least = DEPENDENT * values[:, -1:]
-            dependent += int(np.sum(values[:, :1] < least))
+            least = share * values[:, -1:]
+            dependent += int(np.sum(values[:, :1] < FELT * least))
             root = vectors / np.sqrt(np.maximum(values, np.maximum(floor[:, None], least)))[:, None, :]
             target = moment[places] / sigma2[:, None]
             mean = np.einsum("gij,glj,gl->gi", root, root, target, optimize=True)

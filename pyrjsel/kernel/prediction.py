@@ -16,7 +16,7 @@ from pyrjsel.kernel.scaling import Scaling
 
 COLUMNS = ["mean", "mean_se", "mean_ci_lower", "mean_ci_upper", "obs_ci_lower", "obs_ci_upper"]
 # Widths from the nearest row beyond which a prediction is an extrapolation.
-FAR = 2.0
+FAR = 3.0
 
 
 @dataclass(frozen=True, eq=False)
@@ -62,7 +62,7 @@ class KernelPrediction:
 
     @property
     def extrapolated(self) -> BoolArray:
-        """Rows (rows,) further than two widths from every row of the fit; from every centre without rows.
+        """Rows (rows,) further than three widths from every row of the fit; from every centre without rows.
 
         Of several widths those count whose probabilities are more than a half together.
         """
@@ -122,7 +122,7 @@ class KernelPrediction:
             By row, in units of the response: ``mean`` and ``mean_se``, posterior mean and standard deviation
             of the expected response; ``mean_ci_lower`` and ``mean_ci_upper``, its equal-tailed interval;
             ``obs_ci_lower`` and ``obs_ci_upper``, that of a single new response; ``extrapolated``, whether
-            the row is further than two widths from every row of the fit (after loading without rows, from
+            the row is further than three widths from every row of the fit (after loading without rows, from
             every centre): predictions fall back to the constant, or the linear trend, there. Rows with
             missing inputs are NaN, and not extrapolated.
 

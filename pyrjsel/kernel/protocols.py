@@ -25,6 +25,7 @@ class KernelModel(Protocol):
     noise_prior: InverseGamma | None
     coef_prior: InverseGamma | None
     settings: KernelSettings
+    automatic: bool
 
     @property
     def nobs(self) -> int:

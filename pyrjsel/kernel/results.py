@@ -7,12 +7,13 @@ import numpy as np
 import pandas as pd
 
 from pyrjsel._called import called
-from pyrjsel._errors import DataError, NotAvailableError
+from pyrjsel._errors import DataError, ExtrapolationWarning, NotAvailableError
 from pyrjsel._typing import FloatArray
-from pyrjsel._validate import check_bool, listed
+from pyrjsel._validate import check_bool, counted, listed
+from pyrjsel._warnings import warn
 from pyrjsel.design import AbsentArray
 from pyrjsel.kernel.plots import POINTS, plot_fit
-from pyrjsel.kernel.prediction import KernelPrediction, WidthPart
+from pyrjsel.kernel.prediction import FAR, KernelPrediction, WidthPart
 from pyrjsel.kernel.samplers.mcmc import ChainRun, fit_chains
 from pyrjsel.kernel.samplers.smc import FilterRun
 from pyrjsel.kernel.samplers.stopping import USUAL
@@ -124,7 +125,9 @@ class KernelResults(KernelTables):
             run.draws.k.shape[1],
             lambda: by_chain(run.draws.arrays()),
             lambda: model._identity("mcmc", settings),
-            lambda longer: type(self)(model, fit_chains(settings, model.x, model.y, index, longer)),
+            lambda longer: type(self)(
+                model, fit_chains(settings, model.x, model.y, index, longer, run.place)
+            ),
         )
 
     def _arviz(self) -> tuple[dict[str, dict[str, tuple[list[str], Any]]], dict[str, Sequence[Any]]]:
@@ -143,7 +146,7 @@ class KernelResults(KernelTables):
 
     # ------------------------------------------------------------------ predictions
 
-    def get_prediction(self, new: Any = None, *, width_average: bool = False) -> KernelPrediction:
+    def get_prediction(self, new: Any = None, *, width_average: bool | None = None) -> KernelPrediction:
         """Predict rows, with intervals.
 
         Parameters
@@ -151,9 +154,10 @@ class KernelResults(KernelTables):
         new : DataFrame, optional
             Rows with the variables of the formula, or a matrix of inputs if the model was built from arrays.
             The default is the rows of the fit, without those of :meth:`update`.
-        width_average : bool, default False
+        width_average : bool, optional
             Whether to average predictions over the widths of the model, by their posterior probabilities
-            given all rows so far. By default predictions are those of the chosen width.
+            given all rows so far, or to predict by the chosen width. The default averages if the model was
+            given no width.
 
         Returns
         -------
@@ -173,14 +177,14 @@ class KernelResults(KernelTables):
         """
         return self._predict(new, width_average)
 
-    def predict(self, new: Any = None, *, width_average: bool = False) -> pd.Series:
+    def predict(self, new: Any = None, *, width_average: bool | None = None) -> pd.Series:
         """Predict the posterior mean of the response.
 
         Parameters
         ----------
         new : DataFrame, optional
             As for :meth:`get_prediction`.
-        width_average : bool, default False
+        width_average : bool, optional
             As for :meth:`get_prediction`.
 
         Returns
@@ -195,13 +199,15 @@ class KernelResults(KernelTables):
         """
         return self._predict(new, width_average).mean()
 
-    def _parts(self, width_average: bool) -> tuple[WidthPart, ...]:
+    def _parts(self, width_average: bool | None) -> tuple[WidthPart, ...]:
         """Return the posteriors that predictions average over."""
         run, widths = self.run, self.model.widths
+        if width_average is None:
+            width_average = self.model.automatic
         if not check_bool(width_average, "width_average") or len(widths) == 1 or isinstance(run, ChainRun):
             return (WidthPart(self.width, 1.0, self.posterior),)
         posteriors = {run.place: self.posterior} | {other.place: other.posterior for other in run.others}
-        lacking = [f"{width:g}" for place, width in enumerate(widths) if place not in posteriors]
+        lacking = [f"{widths[place]:g}" for place in run.lacking()]
         if lacking:
             raise NotAvailableError(
                 f"{called()} cannot average over widths: there are no particles of width {listed(lacking)}. "
@@ -210,18 +216,27 @@ class KernelResults(KernelTables):
             )
         probability = run.width_posterior()
         return tuple(
-            WidthPart(width, float(probability[place]), posteriors[place])
-            for place, width in enumerate(widths)
+            WidthPart(widths[place], float(probability[place]), posterior)
+            for place, posterior in sorted(posteriors.items())
         )
 
-    def _predict(self, new: Any, width_average: bool) -> KernelPrediction:
+    def _predict(self, new: Any, width_average: bool | None) -> KernelPrediction:
         model, parts = self.model, self._parts(width_average)
         if new is None:
             x, index = model.data.X, model.data.index
         else:
             rows = model.design.transform(new)
             x, index = rows.X, rows.index
-        return KernelPrediction(x, index, parts, model.scaling, model.design.response)
+        prediction = KernelPrediction(x, index, parts, model.scaling, model.design.response)
+        known = new is not None and not isinstance(parts[0].posterior.x, AbsentArray)
+        if known and (far := int(prediction.extrapolated.sum())):
+            warn(
+                f"{far:,} of {counted(len(index), 'row')} {'is' if far == 1 else 'are'} further than {FAR:g} "
+                "widths from every row used, where predictions fall back to the trend: summary_frame() of "
+                "get_prediction says which.",
+                ExtrapolationWarning,
+            )
+        return prediction
 
     # ------------------------------------------------------------------ more rows
 
@@ -257,13 +272,17 @@ class KernelResults(KernelTables):
         Warns
         -----
         ConvergenceWarning
-            If the update was interrupted, or the particles have collapsed.
+            If the update was interrupted, the particles have collapsed or had missed the posterior, or the
+            chosen width has a probability below 0.05 given all rows.
 
         Notes
         -----
-        Standardisation, the median width and the chosen width remain those of the first fit. All widths are
-        updated, for predictions that average over them. With ``row_order="given"`` and ``standardize=False``
-        the result equals one fit of all rows bit for bit.
+        Standardisation, the widths and the chosen width remain those of the first fit. All widths that a fit
+        kept are updated, for predictions that average over them, and their probabilities follow how well
+        they predict the rows. Sweeps over all rows follow, as in a fit: at once after many rows, otherwise
+        when results are asked for. With ``row_order="given"``, ``standardize=False`` and given widths the
+        result equals one fit of all rows bit for bit, unless sweeps have shown that a pass had missed the
+        posterior: rows to come are then taken from the particles after the sweeps.
         """
         design, scaling = self.model.design, self.model.scaling
         run = self._filter("update")
@@ -312,7 +331,7 @@ class KernelResults(KernelTables):
         ParameterError
             If `alpha`, `points` or `ax` is not valid.
         """
-        return plot_fit(self.model, self._parts(False)[0], ax, alpha, points)
+        return plot_fit(self.model, self._parts(None), self.posterior, ax, alpha, points)
 
     def plot_kernels(self, ax: Any = None) -> Any:
         """Plot the posterior mean of the number of kernels after each row.

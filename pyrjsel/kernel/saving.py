@@ -8,6 +8,7 @@ from pyrjsel.kernel.posterior import KernelPosterior
 from pyrjsel.kernel.protocols import KernelModel
 from pyrjsel.kernel.samplers.mcmc import ChainRun
 from pyrjsel.kernel.samplers.serialization import state_to_plain
+from pyrjsel.kernel.samplers.settling import Settled
 from pyrjsel.kernel.samplers.smc import FilterRun
 from pyrjsel.kernel.state import FilterState, KernelSettings
 from pyrjsel.runtime import Ends
@@ -32,6 +33,7 @@ def content_of(
         "convention": model.convention,
         "kernel": {"name": kernel.name, "own": kernel.function is not None},
         "widths": [float(width) for width in model.widths],
+        "automatic": model.automatic,
         "noise_prior": plain(model.noise_prior),
         "coef_prior": plain(model.coef_prior),
         "settings": settings_to_plain(model.settings),
@@ -56,7 +58,12 @@ def _filter(run: FilterRun, data: bool | None) -> Plain:
     state: Any = run.state
     rows = {"x": state.x, "y": state.y, "index": labels_to_plain(run.index)} if data else None
     others: list[Plain] = [
-        {"place": other.place, "state": _state(other.state), "basis": _basis(other.posterior, data)}
+        {
+            "place": other.place,
+            "state": _state(other.state),
+            "settled": _settled(other.settled),
+            "basis": _basis(other.posterior, data),
+        }
         for other in run.others
     ]
     return {
@@ -64,6 +71,7 @@ def _filter(run: FilterRun, data: bool | None) -> Plain:
         "settings": settings_to_plain(run.settings),
         "order": run.order,
         "states": [_state(each) for each in run.states],
+        "settled": _settled(run.settled),
         "others": others,
         "rows": rows,
         "widths": frame_to_plain(run.widths),
@@ -74,6 +82,15 @@ def _filter(run: FilterRun, data: bool | None) -> Plain:
     }
 
 
+def _settled(settled: Settled) -> Plain:
+    return {
+        **vars(settled.particles),
+        "weight": settled.weight,
+        "rise": settled.rise,
+        "missed": settled.missed,
+    }
+
+
 def _state(state: FilterState) -> Plain:
     # Values of kernels between rows say as much as the rows; they are made again from these.
     return {name: value for name, value in state_to_plain(state).items() if name != "columns"}
@@ -81,6 +98,7 @@ def _state(state: FilterState) -> Plain:
 
 def _chains(run: ChainRun, with_rows: bool) -> Plain:
     return {
+        "place": run.place,
         "ends": None if run.ends is None else _ends(run.ends, with_rows),
         "settings": settings_to_plain(run.settings),
         "draws": vars(run.draws),

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from math import ceil
 
 import numpy as np
 
@@ -11,16 +12,16 @@ from pyrjsel._typing import FloatArray
 from pyrjsel._validate import bad_value, check_bool, check_choice, check_int, check_real
 from pyrjsel.design import Design, DesignData
 from pyrjsel.distributions import InverseGamma
-from pyrjsel.kernel.kernels import Kernel, KernelFunction, make_kernel, median_width
+from pyrjsel.kernel.kernels import Kernel, KernelFunction, make_kernel, median_width, usual_widths
 from pyrjsel.kernel.priors import Prior, check_prior, scaled
 from pyrjsel.kernel.scaling import Scaling
 from pyrjsel.kernel.state import KernelSettings
 
-Width = float | str | Sequence[float]
+Width = float | str | Sequence[float] | None
 
 # How far a variance that is fixed may be from the mean square of the response.
 FIXED = 1e12
-# Most kernels of a model where nothing is said.
+# Most kernels of a model where nothing is said: so many, or more if the prior expects more.
 MOST_KERNELS = 50
 TRENDS = ("constant", "linear")
 
@@ -59,6 +60,8 @@ class Specification:
         As they were given.
     settings : KernelSettings
         With the first kernel, in units of the response as it is fitted.
+    automatic : bool
+        Whether no width was given.
     """
 
     standardize: bool
@@ -69,6 +72,7 @@ class Specification:
     noise_prior: InverseGamma | None
     coef_prior: InverseGamma | None
     settings: KernelSettings
+    automatic: bool = False
 
 
 def specify(choices: Choices, design: Design, rows: DesignData) -> Specification:
@@ -112,10 +116,11 @@ def specify(choices: Choices, design: Design, rows: DesignData) -> Specification
     a_y, b_y = scaled(noise_prior, variance)
     a_beta, b_beta = scaled(coef_prior, variance)
     check_choice(choices.trend, "trend", TRENDS)
+    mean = check_real(choices.mean_kernels, "mean_kernels", low=0, open_low=True)
     settings = KernelSettings(
         kernels[0],
-        mean_kernels=check_real(choices.mean_kernels, "mean_kernels", low=0, open_low=True),
-        max_kernels=MOST_KERNELS if most is None else most,
+        mean_kernels=mean,
+        max_kernels=max(MOST_KERNELS, ceil(3.0 * mean) + 20) if most is None else most,
         a_y=a_y,
         b_y=b_y,
         a_beta=a_beta,
@@ -125,19 +130,29 @@ def specify(choices: Choices, design: Design, rows: DesignData) -> Specification
         trend=rows.X.shape[1] if choices.trend == "linear" else 0,
     )
     return Specification(
-        standardize, scaling, choices.convention, widths, kernels, noise_prior, coef_prior, settings
+        standardize,
+        scaling,
+        choices.convention,
+        widths,
+        kernels,
+        noise_prior,
+        coef_prior,
+        settings,
+        choices.width is None,
     )
 
 
 def _widths(width: Width, x: FloatArray) -> tuple[float, ...]:
     """Return the widths that `width` stands for, on rows `x` (n, d)."""
+    if width is None:
+        return usual_widths(x)
     if isinstance(width, str):
         if width != "median":
-            raise bad_value("width", "a positive number, 'median', or a sequence of them", width)
+            raise bad_value("width", "a positive number, 'median', a sequence of numbers, or None", width)
         return (median_width(x),)
     if isinstance(width, Sequence | np.ndarray):
         if len(width) == 0 or np.ndim(width) != 1:
-            raise bad_value("width", "a positive number, 'median', or a sequence of them", width)
+            raise bad_value("width", "a positive number, 'median', a sequence of numbers, or None", width)
         widths = [check_real(each, "width", low=0, open_low=True) for each in width]
         if len(set(widths)) < len(widths):
             raise bad_value("width", "a sequence of different numbers", width)

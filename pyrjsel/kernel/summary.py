@@ -40,7 +40,7 @@ def describe(results: KernelTables) -> Description:
         known = "error unknown" if np.isnan(error) else f"{error:.2f}"
         info.append(("Log evidence", f"{results.log_evidence:.2f} ({known})"))
     info.append(run.run_time.fact(run.seconds))
-    notes = [*run.notes, *results.posterior.notes_of_rounding()]
+    notes = [*run.notes, *results.posterior.notes(results.nobs)]
     if model.data.n_dropped:
         notes.append(dropped_note(model.data.n_dropped, model.data.n_rows, model.data.missing))
     return Description(info, notes)
@@ -100,7 +100,7 @@ def tables(results: KernelTables, top: int) -> list[tuple[str, pd.DataFrame, dic
     if len(results.widths) > 1:
         widths = results.widths
         widths.index = pd.Index([f"{width:g}" for width in widths.index])
-        caption = f"Width: evidence of the {results.model.nobs:,} rows of the fit"
+        caption = f"Width: evidence of {results.weighed_rows:,} rows of the fit, probability given all rows"
         found.append((caption, widths, {"log_evidence": "fixed2", "se": "fixed2", "posterior": "prior"}))
     moves = results.diagnostics
     if moves["tried"].sum():

@@ -14,7 +14,7 @@ from pyrjsel.kernel.posterior import Basis, KernelPosterior
 from pyrjsel.kernel.protocols import KernelModel
 from pyrjsel.kernel.samplers.mcmc import ChainRun
 from pyrjsel.kernel.samplers.smc import FilterRun
-from pyrjsel.kernel.samplers.tempering import RUNS, tempered_evidence
+from pyrjsel.kernel.samplers.tempering import PARTICLES, RUNS, WEIGHED_ROWS, TemperingJob, tempered_evidence
 from pyrjsel.report import own_copy
 from pyrjsel.results import SampledResults
 
@@ -30,7 +30,7 @@ class KernelTables(SampledResults[KernelModel]):
         super().__init__(model)
         self.run, self._basis = run, basis
         self.sampler = "smc" if isinstance(run, FilterRun) else "mcmc"
-        self.width = model.widths[run.place if isinstance(run, FilterRun) else 0]
+        self.width = model.widths[run.place]
         self._posterior: KernelPosterior | None = None
         self._tempered: tuple[float, float] | None = None
 
@@ -183,7 +183,8 @@ class KernelTables(SampledResults[KernelModel]):
                     raise absent()
                 # Seeds of their own, the same on every call.
                 seeds = np.random.SeedSequence(self.run.draws.k.size).spawn(RUNS)
-                self._tempered = tempered_evidence(self.run.settings, self.run.x, self.run.y, seeds)
+                job = TemperingJob(self.run.settings, self.run.x, self.run.y, PARTICLES)
+                self._tempered = tempered_evidence(job, seeds)
             return self._tempered
 
     @property
@@ -193,20 +194,31 @@ class KernelTables(SampledResults[KernelModel]):
 
     @property
     def widths(self) -> pd.DataFrame:
-        """Evidence by width on the rows of ``fit``.
+        """Evidence by width on the rows of ``fit``, and probabilities of the widths given all rows so far.
 
-        Columns ``log_evidence``, in units of the response, ``se``, its Monte Carlo error (NaN for one pass),
-        and ``posterior``, with equal prior probabilities. Of several widths from tempering unless ``fit`` had
-        ``evidence="stream"``.
+        Columns ``log_evidence``, in units of the response, ``se``, its Monte Carlo error (NaN for one pass or
+        run), and ``posterior``, with equal prior probabilities. Of several widths from tempering unless
+        ``fit`` had ``evidence="stream"``. Those of widths that were not given are quick ones on at most 400
+        rows, from one run where it is more than 20 below the best; they can be low by more than ``se``, see
+        :meth:`KernelRegression.evidence`. Rows of :meth:`KernelResults.update` change ``posterior`` by how
+        well each width has predicted them.
 
         Raises
         ------
         NotAvailableError
             After ``sampler="mcmc"``.
         """
-        table = own_copy(self._filter("log evidence").widths)
-        table["log_evidence"] -= self.model.nobs * np.log(self.model.scaling.y_sd)
+        run = self._filter("log evidence")
+        table = own_copy(run.widths)
+        table["log_evidence"] -= self.weighed_rows * np.log(self.model.scaling.y_sd)
+        if len(run.index) > len(run.order) and not run.lacking():
+            table["posterior"] = run.width_posterior()
         return table
+
+    @property
+    def weighed_rows(self) -> int:
+        """Number of rows of the fit by which widths were compared."""
+        return min(self.model.nobs, WEIGHED_ROWS) if self.model.automatic else self.model.nobs
 
     @property
     def path(self) -> pd.DataFrame:
@@ -239,7 +251,10 @@ class KernelTables(SampledResults[KernelModel]):
         """How the sampler did.
 
         After the filter, rejuvenation moves by kind: ``tried``, ``accepted`` and their quotient ``rate``.
-        After MCMC, number of kernels, log sigma and log marginal likelihood: ``mean``, ``sd``, ``mcse``,
-        ``ess``, ``r_hat``.
+        After MCMC, number of kernels, log sigma in units of the response, and log marginal likelihood:
+        ``mean``, ``sd``, ``mcse``, ``ess``, ``r_hat``.
         """
-        return own_copy(self.run.diagnostics())
+        table = own_copy(self.run.diagnostics())
+        if not isinstance(self.run, FilterRun):
+            table.loc["log_sigma", "mean"] += np.log(self.model.scaling.y_sd)
+        return table

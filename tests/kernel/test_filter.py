@@ -271,8 +271,8 @@ def test_particles_are_those_of_the_twin(importance, changes):
         refresh(loop, columns, particles, 5, pool, rng, counts)
         columns.retain(particles.held())
         for i, (old, _) in enumerate(proposed):
-            sets[i] = rejuvenate(settings, x[:t], y[:t], old, *variances[i], pool, twin_rng)
-            beta, *drawn = draw(settings, x[:t], y[:t], sets[i], *variances[i], twin_rng)
+            sets[i], *given = rejuvenate(settings, x[:t], y[:t], old, *variances[i], pool, twin_rng)
+            beta, *drawn = draw(settings, x[:t], y[:t], sets[i], *given, twin_rng)
             variances[i] = tuple(drawn)
             assert tuple(particles.centres[i, : particles.k[i]]) == sets[i]
             assert np.all(particles.centres[i, particles.k[i] :] == -1)

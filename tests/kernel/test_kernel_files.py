@@ -9,6 +9,8 @@ import pytest
 import pyrjsel as rj
 
 RUN = {"progress": False, "rng": 1}
+# Some of the rows that are predicted are far away.
+pytestmark = pytest.mark.filterwarnings("ignore::pyrjsel.ExtrapolationWarning")
 
 
 @pytest.fixture(scope="module")
@@ -70,7 +72,7 @@ def test_predictions_far_from_all_rows_are_extrapolated(results):
     found = results.get_prediction(NEW).summary_frame()
     assert found["extrapolated"].tolist() == [False, False, True, False]
     assert np.isnan(found["mean"].iloc[3])
-    # In standardised inputs, a width of about 1: two widths beyond the last row.
+    # In standardised inputs, a width of about 1: three widths beyond the last row.
     edge = results.model.data.X[:, 0].max()
     sd = results.model.data.X[:, 0].std(ddof=1)
     ends = pd.DataFrame({"x": edge + np.array([0.1, 6.0]) * sd, "z": results.model.data.X[:, 1].mean()})

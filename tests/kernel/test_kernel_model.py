@@ -116,7 +116,7 @@ def test_rows_with_missing_values_are_dropped_and_counted(frame):
         ({"width": []}, "'width'"),
         ({"width": [1.0, 0.0]}, "'width'"),
         ({"width": [1.0, 1.0]}, "different numbers"),
-        ({"width": None}, "'width'"),
+        ({"width": False}, "'width'"),
         ({"kernel": "sinc"}, "'kernel' parameter of KernelRegression must be one of"),
         ({"convention": "w"}, "'convention'"),
         ({"max_kernels": 0}, "'max_kernels' parameter of KernelRegression must be an int in \\[1, inf\\)"),
@@ -204,7 +204,7 @@ def test_equal_inputs_are_distinct_points():
     # Two places, twelve rows at each: more kernels than places are allowed, and do no harm.
     x = np.repeat([0.0, 1.0], 12)
     y = x + 0.1 * np.random.default_rng(4).standard_normal(24)
-    results = rj.KernelRegression(y, x, mean_kernels=8.0, width=0.5).fit(rng=2)
+    results = rj.KernelRegression(y, x, mean_kernels=8.0, width=0.5).fit(particles=60, rng=2)
     assert results.n_kernels.loc[3:].sum() > 0.5
     # Four standard errors, 0.03 each, of a mean of 12 rows.
     np.testing.assert_allclose(results.predict([[0.0], [1.0]]), [0.0, 1.0], atol=0.12)

@@ -7,7 +7,7 @@ import pytest
 from scipy.special import gammaln, logsumexp
 
 import pyrjsel as rj
-from pyrjsel.kernel.samplers.tempering import TemperingJob, tempered_evidence
+from pyrjsel.kernel.samplers.tempering import TemperingJob, tempered_evidence, tempered_runs
 
 NODES = 90
 
@@ -51,8 +51,8 @@ def small(seed=4, rows=6, **options):
 
 
 def runs(model, count, seed, particles=250, steps=None):
-    job = TemperingJob(model.settings, model.x, model.y, particles, steps)
-    return [job.run(each) for each in np.random.SeedSequence(seed).spawn(count)]
+    job = TemperingJob(model.settings, model.x, model.y, particles, effective=0.9, sweeps=3)
+    return tempered_runs(job, np.random.SeedSequence(seed).spawn(count), steps)
 
 
 @pytest.mark.parametrize(
@@ -108,9 +108,8 @@ def test_errors_cover():
     wanted = exact(model)
     deviates = []
     for seed in range(200):
-        value, error = tempered_evidence(
-            model.settings, model.x, model.y, np.random.SeedSequence(seed).spawn(8)
-        )
+        job = TemperingJob(model.settings, model.x, model.y, 250)
+        value, error = tempered_evidence(job, np.random.SeedSequence(seed).spawn(8))
         deviates.append((value - wanted) / error)
     found = float(np.sqrt(np.mean(np.square(deviates))))
     print(f"r.m.s. {found:.2f}")
@@ -128,19 +127,19 @@ def test_results_of_mcmc_have_an_evidence():
 
 def test_widths_are_weighed_by_tempering():
     rng = np.random.default_rng(3)
-    x = np.sort(rng.uniform(-10, 10, 40))
-    y = 3.0 * np.sinc(x / np.pi) + 0.2 * rng.standard_normal(40)
-    model = rj.KernelRegression(y, x, width=[0.2, 0.5, 1.0])
-    results = model.fit(rng=1, progress=False)
-    table = model.evidence(rng=5)
+    x = np.sort(rng.uniform(-10, 10, 20))
+    y = 3.0 * np.sinc(x / np.pi) + 0.2 * rng.standard_normal(20)
+    model = rj.KernelRegression(y, x, width=[0.5, 1.0])
+    results = model.fit(particles=60, rng=1, progress=False)
+    table = model.evidence(particles=60, rng=5)
     gap = results.widths["log_evidence"] - table["log_evidence"]
     # Two sets of eight runs: Student deviates with about 14 degrees, beyond 8 with probability 1e-6.
     assert (np.abs(gap) < 8 * np.hypot(table["se"], results.widths["se"])).all()
     assert results.width == table["log_evidence"].idxmax()
-    stream = model.fit(rng=1, progress=False, evidence="stream").widths
+    stream = model.fit(particles=60, rng=1, progress=False, evidence="stream").widths
     assert stream["se"].isna().all()
-    scaled = rj.KernelRegression(10 * y, x, width=[0.2, 0.5, 1.0]).evidence(rng=5)
-    np.testing.assert_allclose(scaled["log_evidence"], table["log_evidence"] - 40 * np.log(10), rtol=1e-9)
+    scaled = rj.KernelRegression(10 * y, x, width=[0.5, 1.0]).evidence(particles=60, rng=5)
+    np.testing.assert_allclose(scaled["log_evidence"], table["log_evidence"] - 20 * np.log(10), rtol=1e-9)
 
 
 def test_many_rows_make_columns_as_they_are_proposed():

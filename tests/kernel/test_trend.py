@@ -9,8 +9,11 @@ from scipy.stats import norm
 
 import pyrjsel as rj
 
-# Few particles may collapse; whether they do is not what these tests look at.
-pytestmark = pytest.mark.filterwarnings("ignore::pyrjsel.ConvergenceWarning")
+# Few particles may collapse, and some rows are far away; whether they are is not what these tests look at.
+pytestmark = [
+    pytest.mark.filterwarnings("ignore::pyrjsel.ConvergenceWarning"),
+    pytest.mark.filterwarnings("ignore::pyrjsel.ExtrapolationWarning"),
+]
 
 NEW = pd.DataFrame({"x": [-4.0, 0.3, 9.0, np.nan], "z": [1.0, -0.5, 40.0, 0.0]})
 RUN = {"rng": 3, "progress": False}
@@ -103,7 +106,9 @@ def test_far_from_the_rows_predictions_are_the_trend(frame):
 
 
 def test_evidence_prefers_the_trend_that_is_there(frame):
-    linear, constant = (model(frame, trend=trend).evidence(runs=4, rng=1) for trend in ("linear", "constant"))
+    linear, constant = (
+        model(frame, trend=trend).evidence(particles=60, runs=4, rng=1) for trend in ("linear", "constant")
+    )
     gain = linear["log_evidence"].iloc[0] - constant["log_evidence"].iloc[0]
     # Ten kernels do for a plane what two slopes do.
     assert gain > 10.0
@@ -113,9 +118,11 @@ def test_evidence_prefers_the_trend_that_is_there(frame):
 def test_files_have_the_trend(results, tmp_path, data):
     results.save(tmp_path / "a.rjs", data=data)
     loaded = rj.load(tmp_path / "a.rjs")
+    # Without rows, what is far away is measured from the centres, which may be few beside a trend.
+    kept = slice(None) if data else slice(6)
     pd.testing.assert_frame_equal(
-        loaded.get_prediction(NEW).summary_frame(),
-        results.get_prediction(NEW).summary_frame(),
+        loaded.get_prediction(NEW).summary_frame().iloc[:, kept],
+        results.get_prediction(NEW).summary_frame().iloc[:, kept],
         check_exact=True,
     )
     pd.testing.assert_frame_equal(loaded.trend, results.trend, check_exact=True)

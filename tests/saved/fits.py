@@ -156,14 +156,14 @@ FITS = {
     "kernel own": (
         waves,
         lambda d: rj.kernel_regression(
-            "y ~ halved(x)", d, kernel=bump, max_kernels=8, functions={"halved": halved}
+            "y ~ halved(x)", d, kernel=bump, width=1.0, max_kernels=8, functions={"halved": halved}
         ),
         {"rng": 1, "particles": 30, "row_order": "given", "progress": False},
     ),
     "kernel mcmc": (
         waves,
         lambda d: rj.kernel_regression(
-            "y ~ x", d, noise_prior=(2.0, 0.1), coef_variance=1.5, convention="w2", max_kernels=6
+            "y ~ x", d, width=1.0, noise_prior=(2.0, 0.1), coef_variance=1.5, convention="w2", max_kernels=6
         ),
         {**SHORT, "sampler": "mcmc"},
     ),

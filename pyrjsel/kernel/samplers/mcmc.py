@@ -240,6 +240,8 @@ class ChainRun:
         were accurate.
     ends : Ends or None
         Final states of the chains; None if unknown.
+    place : int
+        Place of the width among those of the model.
     """
 
     settings: KernelSettings
@@ -251,6 +253,7 @@ class ChainRun:
     seconds: float
     interrupted: list[str]
     ends: Ends | None
+    place: int = 0
 
     @property
     def run_time(self) -> RunTime:
@@ -308,6 +311,7 @@ def fit_chains(
     y: FloatArray,
     index: pd.Index,
     fit: FitSettings,
+    place: int = 0,
 ) -> ChainRun:
     """Sample the posterior of all rows by MCMC.
 
@@ -320,6 +324,8 @@ def fit_chains(
         Their labels.
     fit : FitSettings
         Draws or their accuracy, burn-in, thinning, chains, seed, workers and progress.
+    place : int
+        Place of the width among those of the model.
 
     Returns
     -------
@@ -328,6 +334,8 @@ def fit_chains(
     """
     draws, drawn = run_mcmc(settings, x, y, fit, stopping(index, fit.asked_mcse))
     seconds = sum(drawn.seconds)
-    run = ChainRun(settings, draws, x, y, index, fit.finished(drawn.asked), seconds, drawn.notes, drawn.ends)
+    run = ChainRun(
+        settings, draws, x, y, index, fit.finished(drawn.asked), seconds, drawn.notes, drawn.ends, place
+    )
     run.warn()
     return run

@@ -1,6 +1,6 @@
 """Fits by the particle filter: widths, several runs, the log evidence, and more rows."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 
 import numpy as np
@@ -16,7 +16,16 @@ from pyrjsel.kernel.kernels import Kernel
 from pyrjsel.kernel.options import FilterOptions
 from pyrjsel.kernel.posterior import Basis, EqualDraws, KernelPosterior
 from pyrjsel.kernel.samplers.filter import FilterJob, run_passes
-from pyrjsel.kernel.samplers.tempering import RUNS, evidence_table, pool_evidence, tempered_evidence
+from pyrjsel.kernel.samplers.settling import Settled, continued, settle
+from pyrjsel.kernel.samplers.tempering import (
+    PARTICLES,
+    QUICK,
+    RUNS,
+    TemperingJob,
+    evidence_table,
+    pool_evidence,
+    tempered_evidence,
+)
 from pyrjsel.kernel.state import MOVES, FilterState, KernelSettings
 from pyrjsel.runtime import Checkpoint, RunTime, Stopwatch
 
@@ -26,6 +35,12 @@ COLLAPSED = 0.02
 RENEWED = 5.0
 # Error of a log evidence beyond which the few runs that it comes from say little of it.
 UNSURE = 0.5
+# Probability below which a width is left out of what is passed over, and of averages.
+KEPT = 0.01
+# Probability below which predictions by the chosen width alone are warned of.
+UNLIKELY = 0.05
+# Rows of an update are swept at once where they are this share of all; otherwise when results are asked for.
+SWEPT = 1 / 16
 
 
 @dataclass(frozen=True, eq=False)
@@ -41,29 +56,37 @@ class OtherWidth:
     state : FilterState
     basis : Basis, optional
         The centres in use, from a file without the rows.
+    given : Settled, optional
+        Particles after the sweeps; None makes them of the state.
     """
 
     place: int
     settings: KernelSettings
     state: FilterState
     basis: Basis | None = None
+    given: Settled | None = None
+
+    @kept_property
+    def settled(self) -> Settled:
+        """Particles after the sweeps over all rows."""
+        return self.given or settle(self.settings, self.state)
 
     @kept_property
     def posterior(self) -> KernelPosterior:
         """The particles."""
-        return replace(_particles(self.settings, self.state), known=self.basis)
+        return replace(_particles(self.settings, self.state, self.settled), known=self.basis)
 
 
-def _particles(settings: KernelSettings, state: FilterState) -> KernelPosterior:
-    weight = np.exp(state.log_weights - special.logsumexp(state.log_weights))
+def _particles(settings: KernelSettings, state: FilterState, settled: Settled) -> KernelPosterior:
+    particles = settled.particles
     return KernelPosterior(
         state.x,
         state.y,
-        state.k,
-        state.centres,
-        state.sigma2,
-        state.delta2,
-        weight,
+        particles.k,
+        particles.centres,
+        particles.sigma2,
+        particles.delta2,
+        settled.weight,
         settings.kernel,
         settings.trend,
     )
@@ -86,7 +109,7 @@ class FilterRun:
     order : ndarray
         Positions of the rows of the fit among those of the model, in order of the passes.
     widths : DataFrame
-        Log evidence and its error, by width, on the rows of ``fit``.
+        Log evidence and its error, by width, on the rows of ``fit``, or on some of them.
     row_order : str
     seconds : float
         By the clock.
@@ -95,8 +118,12 @@ class FilterRun:
     run_time : RunTime
         Of the fit and all updates.
     others : list of OtherWidth
-        The other widths, on the same rows; one is not there if Ctrl-C has left it elsewhere, or if an
-        earlier version wrote the file.
+        The other widths, on the same rows; one is not there if it has next to no probability, if Ctrl-C has
+        left it elsewhere, or if an earlier version wrote the file.
+    given : Settled, optional
+        Particles of the first run after the sweeps; None makes them of its state.
+    swept : int
+        Rows that had been seen when sweeps were last made in a fit or an update.
     """
 
     settings: KernelSettings
@@ -110,27 +137,45 @@ class FilterRun:
     missed: int
     run_time: RunTime
     others: list[OtherWidth] = field(default_factory=list)
+    given: Settled | None = None
+    swept: int = 0
 
     @property
     def state(self) -> FilterState:
         """The state of the first run."""
         return self.states[0]
 
+    @property
+    def settled(self) -> Settled:
+        """Particles of the first run after the sweeps over all rows."""
+        if self.given is None:
+            self.given = settle(self.settings, self.state)
+        return self.given
+
     def posterior(self) -> KernelPosterior:
         """Return the particles of the first run."""
-        return _particles(self.settings, self.state)
+        return _particles(self.settings, self.state, self.settled)
+
+    def lacking(self) -> list[int]:
+        """Return places of widths of some probability of which there are no particles."""
+        known = {self.place, *(other.place for other in self.others)}
+        return [
+            place
+            for place, share in enumerate(self.widths["posterior"])
+            if share >= KEPT and place not in known
+        ]
 
     def width_posterior(self) -> FloatArray:
-        """Return the probability of each width given all rows, of which all widths must be there.
+        """Return the probability of each width given all rows; 0 without particles.
 
         That on the rows of the fit comes from `widths`; for each width the filter predicts later ones.
         """
         fitted = len(self.order) - 1
-        log_weight = self.widths["log_evidence"].to_numpy().copy()
+        log_weight = np.full(len(self.widths), -np.inf)
         states = {self.place: self.state} | {other.place: other.state for other in self.others}
         for place, state in states.items():
             path = state.log_evidence_path
-            log_weight[place] += path[-1] - path[fitted]
+            log_weight[place] = self.widths["log_evidence"].iloc[place] + path[-1] - path[fitted]
         weight: FloatArray = np.exp(log_weight - special.logsumexp(log_weight))
         return weight
 
@@ -150,11 +195,10 @@ class FilterRun:
 
     def equal_draws(self) -> EqualDraws:
         """Return k, sigma^2 and delta^2 (1, N) of particles of equal weight, systematically resampled."""
-        weight = self.posterior().weight
+        particles, weight = self.settled.particles, self.settled.weight
         places = (np.arange(weight.size) + 0.5) / weight.size
         chosen = np.minimum(np.searchsorted(np.cumsum(weight), places), weight.size - 1)
-        state = self.state
-        return state.k[chosen][None], state.sigma2[chosen][None], state.delta2[chosen][None]
+        return particles.k[chosen][None], particles.sigma2[chosen][None], particles.delta2[chosen][None]
 
     @property
     def notes(self) -> list[str]:
@@ -162,7 +206,7 @@ class FilterRun:
         found = []
         if self.missed:
             found.append(f"Interrupted passes have left out {self.missed:,} rows.")
-        found += self._degenerate()
+        found += self._degenerate() + self._missed() + self._unlikely()
         error = self.log_evidence()[1]
         if error > UNSURE:
             found.append(
@@ -208,11 +252,43 @@ class FilterRun:
     def _degenerate(self) -> list[str]:
         return self._collapse() or self._lost()
 
-    def warn(self, missed: int) -> None:
-        """Warn of the rows that an interrupted pass has `missed`, and of degenerate particles."""
+    def _missed(self) -> list[str]:
+        """Say that the particles of the pass were far from where sweeps over all rows have brought them."""
+        if not self.settled.missed:
+            return []
+        note = (
+            "The pass has missed the posterior: sweeps over all rows have changed the mean log likelihood of "
+            f"the particles by {self.settled.rise:+.1f}. Particles and predictions are those after the "
+            "sweeps, but the log evidence by row is wrong. Use more particles, or fit all rows again."
+        )
+        return [note]
+
+    def _unlikely(self) -> list[str]:
+        """Say that later rows speak for another width than the chosen one."""
+        if not self.others or self.lacking():
+            return []
+        probability = self.width_posterior()
+        best, width = int(np.argmax(probability)), self.widths.index
+        if probability[self.place] >= UNLIKELY:
+            return []
+        note = (
+            f"The width {width[self.place]:g}, chosen on the rows of the fit, has a probability of "
+            f"{probability[self.place]:.2g} given all rows, and {width[best]:g} has {probability[best]:.2f}. "
+            "Predict with width_average=True, or fit all rows again."
+        )
+        return [note]
+
+    def warn(self, missed: int, of: Sequence[str] = ()) -> None:
+        """Warn of the rows that an interrupted pass has `missed`, of degenerate particles, and more."""
         found = [f"Interrupted: {missed:,} rows were left out."] if missed else []
-        for note in found + self._degenerate():
+        for note in [*found, *self._degenerate(), *of]:
             warn(note, ConvergenceWarning)
+
+    def sweep(self) -> None:
+        """Make the sweeps, after which rows to come are taken from their particles if the pass had missed."""
+        self.swept = len(self.state.y)
+        if self.settled.missed:
+            self.states[0] = continued(self.settings, self.state, self.settled)
 
     def go_on(self, x: FloatArray, y: FloatArray, index: pd.Index, progress: bool | None) -> None:
         """Take more rows in all runs, `x` (n, d) and `y` (n,) standardised."""
@@ -225,7 +301,7 @@ class FilterRun:
         own = len(self.states)
         self.states, later = same_rows(states[:own]), states[own:]
         self.others = [
-            replace(other, state=state, basis=None)
+            replace(other, state=state, basis=None, given=None)
             for other, state in zip(self.others, later, strict=True)
             if len(state.y) == len(self.state.y)
         ]
@@ -234,7 +310,11 @@ class FilterRun:
         self.missed += missed
         spent = watch.read()
         self.seconds, self.run_time = self.seconds + spent.clock, self.run_time + spent
-        self.warn(missed)
+        self.given, of = None, self._unlikely()
+        if len(self.state.y) - self.swept >= SWEPT * len(self.state.y):
+            self.sweep()
+            of += self._missed()
+        self.warn(missed, of)
 
 
 def same_rows(states: list[FilterState]) -> list[FilterState]:
@@ -255,6 +335,7 @@ def fit_filter(
     n_jobs: int | None,
     progress: bool | None,
     checkpoint: Checkpoint | None,
+    weigh: Callable[[], pd.DataFrame] | None = None,
 ) -> FilterRun:
     """Pass over the rows once for each width and run, and return the runs of the width of largest evidence.
 
@@ -278,6 +359,8 @@ def fit_filter(
         As for ``fit``.
     checkpoint : Checkpoint, optional
         Where the passes save their states.
+    weigh : callable, optional
+        Returns the evidence of the widths, of which passes are then made for those of some probability.
 
     Returns
     -------
@@ -287,40 +370,60 @@ def fit_filter(
     clock = 0.0 if checkpoint is None else checkpoint.clock
     watch = Stopwatch(RunTime(0.0, clock))
     order = rng.permutation(len(y)) if options.row_order == "random" else np.arange(len(y))
-    each = [replace(settings, kernel=kernel) for kernel in kernels]
+    weighed = None if weigh is None else weigh()
+    kept = [at for at in range(len(kernels)) if weighed is None or weighed["posterior"].iloc[at] >= KEPT]
+    each = [replace(settings, kernel=kernels[at]) for at in kept]
     jobs = [FilterJob(one, x[order], y[order]) for one in each for _ in range(options.runs)]
     states = run_passes(jobs, rng, n_jobs=n_jobs, progress=progress, checkpoint=checkpoint, watch=watch)
     rows = min(len(state.y) for state in states)
-    if len(each) > 1 and options.evidence == "tempering":
+    if weighed is not None:
+        table = weighed
+    elif len(each) > 1 and options.evidence == "tempering":
         # The same seeds for each width: differences are more accurate than evidences.
         seeds = list(rng.bit_generator.seed_seq.spawn(RUNS))  # type: ignore[attr-defined]
         taken = order[:rows]
-        found = [tempered_evidence(one, x[taken], y[taken], seeds) for one in each]
+        found = [
+            tempered_evidence(TemperingJob(one, x[taken], y[taken], PARTICLES, None, *QUICK), seeds)
+            for one in each
+        ]
+        table = evidence_table(found, widths)
     else:
         paths = np.array([state.log_evidence_path[rows - 1] for state in states])
         found = [pool_evidence(paths[at : at + options.runs]) for at in range(0, len(states), options.runs)]
-    table = evidence_table(found, widths)
+        table = evidence_table(found, widths)
     place = int(np.argmax(table["log_evidence"].to_numpy()))
-    chosen = same_rows(states[place * options.runs : (place + 1) * options.runs])
+    first = kept.index(place) * options.runs
+    chosen = same_rows(states[first : first + options.runs])
     seen = len(chosen[0].y)
-    firsts = enumerate(zip(each, states[:: options.runs], strict=True))
     others = [
-        OtherWidth(at, one, state) for at, (one, state) in firsts if at != place and len(state.y) == seen
+        _swept(at, replace(settings, kernel=kernels[at]), state)
+        for at, state in zip(kept, states[:: options.runs], strict=True)
+        if at != place and len(state.y) == seen
     ]
     missed = len(y) - seen
-    spent = watch.read()
     run = FilterRun(
-        settings=each[place],
+        settings=replace(settings, kernel=kernels[place]),
         place=place,
         states=chosen,
         index=index[order][:seen],
         order=order[:seen].astype(np.int64),
         widths=table,
         row_order=options.row_order,
-        seconds=spent.clock,
+        seconds=0.0,
         missed=missed,
-        run_time=spent,
+        run_time=RunTime(),
         others=others,
     )
+    run.sweep()
+    run.run_time = watch.read()
+    run.seconds = run.run_time.clock
     run.warn(missed)
     return run
+
+
+def _swept(place: int, settings: KernelSettings, state: FilterState) -> OtherWidth:
+    """Return a width that was not chosen after the sweeps, as `FilterRun.sweep` leaves the chosen one."""
+    settled = settle(settings, state)
+    if settled.missed:
+        state = continued(settings, state, settled)
+    return OtherWidth(place, settings, state, given=settled)

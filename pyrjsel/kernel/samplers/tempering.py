@@ -1,7 +1,7 @@
 """The log evidence of all rows by sequential Monte Carlo over powers of the likelihood."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import pandas as pd
@@ -16,12 +16,21 @@ from pyrjsel.kernel.state import MOVES, KernelSettings, Particles
 # Shape of the inverse gamma laws that variances start from: heavy tails, around the mean square of y.
 SHAPE = 1.0
 # Powers are so far apart that this share of the particles is effective; so many sweeps follow each.
-EFFECTIVE, SWEEPS = 0.9, 3
-# With more rows than this, columns of kernel values are made of those that are proposed alone.
-ALL_ROWS, POOL = 1024, 512
+EFFECTIVE, SWEEPS = 0.96, 6
+# With more rows than this, columns of kernel values are made of those that are proposed alone: so many at a
+# sweep, where they cost O(t m), and more where they are there anyway.
+ALL_ROWS, FEW_PROPOSED, PROPOSED = 1024, 64, 512
 # Runs, whose spread is the error: with eight it is off by a quarter; and particles of each.
 RUNS, PARTICLES = 8, 250
 BISECTIONS = 30
+# Particles of a pilot run.
+PILOT = 100
+# Share and sweeps where widths are compared. Where no width is given: rows, runs, few particles, and more
+# sweeps, which bring them from the start to sets of many kernels; and how far below that of the best width
+# the log evidence of a pilot run may be. These differ by up to five where the powers end in few modes.
+QUICK = (0.9, 5)
+WEIGHED_ROWS, WEIGHING_RUNS, WEIGHING_PARTICLES, WEIGHING = 400, 4, 100, (0.9, 10)
+HOPELESS = 20.0
 
 
 @dataclass(frozen=True)
@@ -33,10 +42,16 @@ class Tempered:
     log_evidence : float
     variance : float
         Its variance if particles were independent: a lower bound.
+    particles : Particles
+        Of equal weight, at power 1.
+    powers : tuple of float
+        The last is 1.
     """
 
     log_evidence: float
     variance: float
+    particles: Particles
+    powers: tuple[float, ...]
 
 
 @dataclass
@@ -49,15 +64,22 @@ class TemperingJob:
     x : ndarray (T, d)
     y : ndarray (T,)
     particles : int
-    steps : int or None
-        Powers after 0, the squares of an even grid; None has them chosen by the particles.
+    powers : sequence of float, optional
+        Powers after 0, the last of them 1. None has the particles choose each, which biases the evidence: a
+        power is near where the weights happen to be even.
+    effective : float
+        Share of the particles that remains effective where they choose.
+    sweeps : int
+        Sweeps of moves at each power.
     """
 
     settings: KernelSettings
     x: FloatArray
     y: FloatArray
     particles: int
-    steps: int | None = None
+    powers: Sequence[float] | None = None
+    effective: float = EFFECTIVE
+    sweeps: int = SWEEPS
 
     def run(self, seed: np.random.SeedSequence) -> Tempered:
         """Run from power 0 to 1.
@@ -67,48 +89,47 @@ class TemperingJob:
         integrated out in all weights.
         """
         rng = np.random.Generator(np.random.PCG64(seed))
-        path = _Path(self.settings, self.x, self.y)
+        path = Path(self.settings, self.x, self.y)
         n = self.particles
         particles = path.start(n, rng)
-        power, log_evidence, variance, step = 0.0, 0.0, 0.0, 0
-        while power < 1.0:
-            step += 1
-            before = path.log_density(particles, power)
-            power = self._next(path, particles, before, power, step)
-            log_weight = path.log_density(particles, power) - before
+        log_evidence, variance = 0.0, 0.0
+        powers = [0.0]
+        while powers[-1] < 1.0:
+            before = path.log_density(particles, powers[-1])
+            powers.append(self._next(path, particles, before, powers))
+            log_weight = path.log_density(particles, powers[-1]) - before
             total = float(special.logsumexp(log_weight))
             log_evidence += total - float(np.log(n))
             weight = np.exp(log_weight - total)
             variance += float(weight @ weight) - 1.0 / n
             particles = particles.take(resample("systematic", weight, rng))
-            if power < 1.0:
-                path.move(particles, power, rng)
-        return Tempered(log_evidence, variance)
+            if powers[-1] < 1.0:
+                path.move(particles, powers[-1], self.sweeps, rng)
+        return Tempered(log_evidence, variance, particles, tuple(powers[1:]))
 
-    def _next(
-        self, path: "_Path", particles: Particles, before: FloatArray, power: float, step: int
-    ) -> float:
+    def _next(self, path: "Path", particles: Particles, before: FloatArray, powers: Sequence[float]) -> float:
         """Return the next power; `before` are log densities at the present one."""
-        if self.steps is not None:
-            return 1.0 if step >= self.steps else (step / self.steps) ** 2
+        if self.powers is not None:
+            return self.powers[len(powers) - 1]
 
-        def effective(to: float) -> float:
+        def few(to: float) -> bool:
             log_weight = path.log_density(particles, to) - before
             weight = np.exp(log_weight - log_weight.max())
-            return float(weight.sum() ** 2 / (weight @ weight)) / len(before)
+            return float(weight.sum() ** 2 / (weight @ weight)) < self.effective * len(before)
 
-        if effective(1.0) >= EFFECTIVE:
+        if not few(1.0):
             return 1.0
+        power = powers[-1]
         low, high = power, 1.0
         for _ in range(BISECTIONS):
             middle = 0.5 * (low + high)
-            low, high = (middle, high) if effective(middle) >= EFFECTIVE else (low, middle)
+            low, high = (low, middle) if few(middle) else (middle, high)
             if high - low < 1e-3 * (high - power):
                 break
         return high
 
 
-class _Path:
+class Path:
     """The target at each power, and moves that leave it invariant."""
 
     def __init__(self, settings: KernelSettings, x: FloatArray, y: FloatArray) -> None:
@@ -169,7 +190,7 @@ class _Path:
                 found += power * (log_density(values, *prior) - log_density(values, *start))
         return found
 
-    def move(self, particles: Particles, power: float, rng: np.random.Generator) -> None:
+    def move(self, particles: Particles, power: float, sweeps: int, rng: np.random.Generator) -> None:
         """Make sweeps of invariant moves of the particles, in place."""
         settings, columns = self.settings, self.columns
         # Shapes and scales of inverse gamma densities mix as their logarithms do.
@@ -180,13 +201,16 @@ class _Path:
             np.zeros(len(MOVES), dtype=np.int64),
             np.zeros(len(MOVES), dtype=np.int64),
         )
-        for _ in range(SWEEPS):
-            size = max(moves, POOL)
+        size = max(moves, PROPOSED if self.whole else FEW_PROPOSED)
+        if not self.whole:
+            columns.ensure(particles.held())
+        self.see(power)
+        for _ in range(sweeps):
             pool = rng.integers(columns.t, size=size, dtype=np.int32)
             if not self.whole:
                 columns.retain(particles.held())
                 columns.ensure(pool)
-            self.see(power)
+                self.see(power)
             for part in particles.chunks():
                 self.loop.refresh(rng, pool, moves, part.in_order(), *counts)
 
@@ -216,23 +240,59 @@ def pool_evidence(log_evidences: FloatArray) -> tuple[float, float]:
     return top + float(np.log(mean)), spread / float(np.sqrt(len(ratios)))
 
 
+def pilot_run(job: TemperingJob, seeds: Sequence[np.random.SeedSequence]) -> Tempered:
+    """Return a run of few particles that choose the powers of the runs with some seeds."""
+    first = seeds[0]
+    seed = np.random.SeedSequence(first.entropy, spawn_key=(*first.spawn_key, len(seeds)))
+    return replace(job, particles=min(job.particles, PILOT)).run(seed)
+
+
+def tempered_runs(
+    job: TemperingJob, seeds: Sequence[np.random.SeedSequence], steps: int | None = None
+) -> list[Tempered]:
+    """Return runs with the same powers, one for each seed.
+
+    The powers are those of the job, those that the particles of a pilot run have chosen, or, after 0, `steps`
+    squares of an even grid.
+    """
+    powers = job.powers
+    if steps is not None:
+        powers = tuple(((step + 1) / steps) ** 2 for step in range(steps))
+    elif powers is None:
+        powers = pilot_run(job, seeds).powers
+    return [replace(job, powers=powers).run(seed) for seed in seeds]
+
+
 def tempered_evidence(
-    settings: KernelSettings,
-    x: FloatArray,
-    y: FloatArray,
-    seeds: list[np.random.SeedSequence],
-    particles: int = PARTICLES,
-    steps: int | None = None,
+    job: TemperingJob, seeds: Sequence[np.random.SeedSequence], steps: int | None = None
 ) -> tuple[float, float]:
     """Return the log of the mean evidence of runs, one for each seed, and its Monte Carlo error.
 
-    The error is that of the spread of the runs, or what the variances of their weights imply if that is more.
+    The error is that of the spread of the runs, times the standard deviation of Student's t, which allows for
+    their small number; or what the variances of their weights imply if that is more.
     """
-    job = TemperingJob(settings, x, y, particles, steps)
-    found = [job.run(seed) for seed in seeds]
+    found = tempered_runs(job, seeds, steps)
     log_evidence, spread = pool_evidence(np.array([run.log_evidence for run in found]))
+    degrees = max(len(found) - 1, 3)
     least = float(np.sqrt(np.mean([run.variance for run in found]) / len(found)))
-    return log_evidence, float(np.fmax(spread, least))
+    return log_evidence, float(np.fmax(spread * np.sqrt(degrees / (degrees - 2)), least))
+
+
+def weigh(each: Sequence[KernelSettings], x: FloatArray, y: FloatArray) -> list[tuple[float, float]]:
+    """Return quick log evidences of several settings with their errors; the same on every call.
+
+    Those that a pilot run leaves without hope beside the best are from this run, with an error of NaN.
+    """
+    seeds = np.random.SeedSequence(len(y)).spawn(WEIGHING_RUNS)
+    jobs = [TemperingJob(one, x, y, WEIGHING_PARTICLES, None, *WEIGHING) for one in each]
+    pilots = [pilot_run(job, seeds) for job in jobs]
+    least = max(pilot.log_evidence for pilot in pilots) - HOPELESS
+    return [
+        tempered_evidence(replace(job, powers=pilot.powers), seeds)
+        if pilot.log_evidence >= least
+        else (pilot.log_evidence, float("nan"))
+        for job, pilot in zip(jobs, pilots, strict=True)
+    ]
 
 
 def evidence_table(found: Sequence[tuple[float, float]], widths: Sequence[float]) -> pd.DataFrame:

@@ -134,9 +134,19 @@ def rejuvenate(
     delta2: float,
     pool: IntArray,
     rng: np.random.Generator,
-) -> Centres:
-    """Return a set after births, deaths and shifts that leave its posterior invariant."""
-    t = len(y)
+) -> tuple[Centres, float, float]:
+    """Return a set after births, deaths and shifts that leave its posterior invariant, and the variances.
+
+    Where both variances are drawn, the noise is integrated out given their ratio, and both are drawn anew.
+    """
+    t, free = len(y), settings.noise_variance is None and settings.coef_variance is None
+    rho = sigma2 / delta2
+
+    def fit(new: Centres) -> float:
+        if free:
+            return log_marginal_of_ratio(settings, x, y, new, rho)[0]
+        return log_marginal(settings, x, y, new, sigma2, delta2)
+
     start = int(rng.random() * len(pool))
     for move in range(settings.rejuvenate):
         k = len(centres)
@@ -152,8 +162,7 @@ def rejuvenate(
             if row in centres:
                 continue
             new = sorted([*new, row])
-        ratio = log_marginal(settings, x, y, tuple(new), sigma2, delta2)
-        ratio -= log_marginal(settings, x, y, centres, sigma2, delta2)
+        ratio = fit(tuple(new)) - fit(centres)
         ratio += log_set_prior(settings, t, len(new)) - log_set_prior(settings, t, k)
         # The row of a birth is one of t, and the death back takes one of the k + 1 centres.
         if kind == "birth":
@@ -162,7 +171,29 @@ def rejuvenate(
             ratio += np.log(k / t)
         if ratio > -rng.standard_exponential():
             centres = tuple(new)
-    return centres
+    if not free or not settings.rejuvenate:
+        return centres, sigma2, delta2
+    proposed = rho * float(np.exp(2.0 * rng.standard_normal()))
+    before, after = (
+        log_marginal_of_ratio(settings, x, y, centres, each)[0] + settings.a_beta * np.log(each)
+        for each in (rho, proposed)
+    )
+    if after - before > -rng.standard_exponential():
+        rho = proposed
+    shape = settings.a_y + settings.a_beta + 0.5 * t
+    sigma2 = log_marginal_of_ratio(settings, x, y, centres, rho)[1] / rng.standard_gamma(shape)
+    return centres, sigma2, sigma2 / rho
+
+
+def log_marginal_of_ratio(
+    settings: KernelSettings, x: FloatArray, y: FloatArray, centres: Centres, rho: float
+) -> tuple[float, float]:
+    """Return ``log p(y | U, rho)`` but for constants, and the scale of sigma^2 given y, U and rho."""
+    columns = design(settings, x, centres)
+    covariance = np.eye(len(y)) + columns @ columns.T / rho
+    scale = settings.b_y + settings.b_beta * rho + 0.5 * y @ np.linalg.solve(covariance, y)
+    shape = settings.a_y + settings.a_beta + 0.5 * len(y)
+    return float(-0.5 * np.linalg.slogdet(covariance)[1] - shape * np.log(scale)), float(scale)
 
 
 def pivots(gram: FloatArray) -> list[int]:
