@@ -14,6 +14,8 @@ from pyrjsel.families.nuisance import NONE, Nuisance, Values
 
 # The logarithm of a size is looked for this far from its prior mean, in prior standard deviations.
 REACH = 8.0
+# Largest absolute log of the median of a size's prior: of others, sizes are 0 or infinite in rounding.
+MOST_LOG = 300.0
 HALF_LOG_2PI = 0.5 * float(np.log(2.0 * np.pi))
 
 
@@ -60,7 +62,7 @@ class Sized(Family):
     table: FloatArray | None = field(default=None, compare=False, repr=False)
 
     def __post_init__(self) -> None:
-        check_real(self.log_mean, "log_mean")
+        check_real(self.log_mean, "log_mean", low=-MOST_LOG, high=MOST_LOG)
         check_real(self.log_sd, "log_sd", low=0, open_low=True)
         if self.value is not None:
             check_real(self.value, self.parameter, low=0, high=self.most, open_low=True)

@@ -58,8 +58,9 @@ def walk():
 
 @pytest.mark.parametrize(
     ("make", "response", "tolerance"),
-    # Sums of the same terms in another order; and models of 1e-4 of the mass by Laplace's approximation.
-    [(rj.linear, "z", 1e-11), (rj.logit, "y", 3e-6)],
+    # Sums of the same terms in another order; and integrals whose precision follows the model's probability,
+    # which is larger under a budget.
+    [(rj.linear, "z", 1e-11), (rj.logit, "y", 5e-4)],
 )
 @pytest.mark.parametrize("heredity", [None, "strong"])
 def test_a_budget_of_the_frontier_is_a_fit_under_that_budget(make, response, tolerance, heredity):

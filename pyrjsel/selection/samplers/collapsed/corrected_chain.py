@@ -720,7 +720,7 @@ class CorrectedChain(CollapsedChain):
         if self.job.setup.stretched and not self.modes:
             terms, rows = self.job.space.n_terms, self.job.regression.y.size
             integral = A_ROW * rows * self.integrals.of(self.walk.gamma()[0]).integral.draws
-            moves = self.job.setup.time * terms * (A_TERM + terms * A_PAIR)
+            moves = self.job.setup.time * (A_TERM + terms * (A_TERM + terms * A_PAIR))
             self.stretch = float(np.clip(integral / (RELATIVE * moves), 1.0, STRETCH))
 
     def learning_is_due(self) -> bool:
