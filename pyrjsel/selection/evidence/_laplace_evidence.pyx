@@ -26,7 +26,7 @@ cdef class LaplaceEvidence(Evidence):
 
     cdef object find, failure
     cdef dict known
-    cdef readonly object words      # the current model
+    cdef object words           # the current model
     cdef uint64_t* bits
     cdef Py_ssize_t size            # bytes of a model
 
