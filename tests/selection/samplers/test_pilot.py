@@ -11,7 +11,7 @@ import pyrjsel as rj
 from pyrjsel.selection.evidence.importance import quantiles
 from pyrjsel.selection.evidence.laplace import MarginalLikelihood
 from pyrjsel.selection.samplers.automatic import pilot_of, sampler_of
-from pyrjsel.selection.samplers.collapsed.corrected_chain import Integrals
+from pyrjsel.selection.samplers.collapsed.integrals import Integrals
 
 
 def rows(n, p, seed=0):

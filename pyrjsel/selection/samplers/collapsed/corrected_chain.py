@@ -24,26 +24,23 @@ import numpy as np
 from pyrjsel._core import special
 from pyrjsel._errors import DataError
 from pyrjsel._typing import ByteArray, FloatArray, IntArray
-from pyrjsel.model_space import ModelSpace, pack
-from pyrjsel.model_space.bits import n_words
+from pyrjsel.model_space import pack
 from pyrjsel.selection.evidence._evidence import Evidence
 from pyrjsel.selection.evidence._laplace_evidence import LaplaceEvidence
 from pyrjsel.selection.evidence.importance_quality import MATTERS
-from pyrjsel.selection.evidence.integral import Integral, SharedIntegrals
+from pyrjsel.selection.evidence.integral import SharedIntegrals
 from pyrjsel.selection.evidence.laplace import MarginalLikelihood
 from pyrjsel.selection.evidence.surrogate import Surrogate, learn_corrections
 from pyrjsel.selection.samplers._walk import SingularModelError
 from pyrjsel.selection.samplers.base import Job
-from pyrjsel.selection.samplers.collapsed._corrected import CorrectedWalk, KnownModels
+from pyrjsel.selection.samplers.collapsed._corrected import CorrectedWalk
 from pyrjsel.selection.samplers.collapsed.chain import EVERY, CollapsedChain, CollapsedMoves
+from pyrjsel.selection.samplers.collapsed.integrals import Integrals
 from pyrjsel.selection.samplers.recording.rao_blackwell import CORRECTED_ROWS
 from pyrjsel.selection.samplers.recording.recorder import Block, ChainDraws
 from pyrjsel.selection.samplers.shared import FEW_TERMS
 from pyrjsel.storage import Content
 
-# Number of integrals that a chain keeps before it forgets all; they are recomputed when needed. About 1 kB
-# each.
-KEPT_INTEGRALS = 2**15
 # Target relative variance of one integral: errors of 2 % in single models are far below the Monte Carlo
 # error of a chain that visits many, and are reported.
 VARIANCE = 5e-4
@@ -86,74 +83,6 @@ LESSONS = 2**10
 ROUNDED = 1.0
 # Number of the last models of burn-in used for learning.
 LEARNT = 2**12
-
-
-@dataclass(frozen=True, slots=True)
-class Known:
-    """Log posterior mass of a model, and its integral without draws."""
-
-    log_mass: float
-    integral: Integral
-
-
-class Integrals:
-    """Cached marginal likelihoods of models.
-
-    Parameters
-    ----------
-    marginal : MarginalLikelihood
-    space : ModelSpace
-    exact : bool
-        Whether Laplace values are corrected by importance sampling.
-    whole : float, optional
-        Log posterior mass of all models, about: improbable models then have less precise integrals.
-
-    Attributes
-    ----------
-    models : KnownModels
-        What the compiled loop reads.
-    known : list of Known
-        By number of the model in the loop.
-    """
-
-    def __init__(
-        self, marginal: MarginalLikelihood, space: ModelSpace, exact: bool, whole: float | None = None
-    ) -> None:
-        self.marginal, self.space, self.exact, self.whole = marginal, space, exact, whole
-        self.models = KnownModels(n_words(space.n_terms), marginal.regression.n_columns)
-        self.known: list[Known] = []
-
-    def of(self, gamma: ByteArray) -> Known:
-        """Return the mass and the integral of a model (J,); its mass is 0 if it has no coefficient prior."""
-        words = pack(gamma)[0]
-        row = self.models.find(words)
-        if row < 0:
-            known = self._make(gamma)
-            integral, moments = known.integral, np.ascontiguousarray(known.integral.moments)
-            row = self.models.add(words, known.log_mass, integral.columns, moments)
-            self.known.append(known)
-        return self.known[row]
-
-    def make_room(self) -> None:
-        """Forget all models if there are too many."""
-        if len(self.known) > KEPT_INTEGRALS:
-            self.models.clear()
-            self.known.clear()
-
-    def _make(self, gamma: ByteArray) -> Known:
-        log_prior = float(self.space.log_prior(gamma))
-        try:
-            if self.exact:
-                whole = None if self.whole is None else self.whole - log_prior
-                found = self.marginal.integrate(gamma, whole=whole)
-            else:
-                found = self.marginal.approximate(gamma)
-        except DataError:
-            if self.marginal.finder.status != 1:
-                raise
-            nothing = Integral(-np.inf, 0.0, np.empty(0, dtype=np.intp), np.empty((3, 0)), None, None)
-            return Known(-np.inf, nothing)
-        return Known(found.log_marginal + log_prior, found)
 
 
 @dataclass(frozen=True)
