@@ -215,6 +215,7 @@ class FitSettings:
         return {
             **{name: getattr(self, name) for name in SIZES},
             "prolonged": self.prolonged,
+            "attempt": self.attempt,
             "accuracy": None if self.accuracy is None else self.accuracy.to_plain(),
             "run_time": self.run_time.to_plain(),
             "anew": None if self.anew is None else self.anew.to_plain(),
@@ -236,6 +237,8 @@ class FitSettings:
         found: dict[str, Any] = {}  # missing in old files
         if "prolonged" in content:
             found["prolonged"] = content.flag("prolonged")
+        if "attempt" in content:
+            found["attempt"] = content.integer("attempt")
         if "accuracy" in content:
             found["accuracy"] = Accuracy.from_plain(content.part("accuracy"), MOST_DRAWS)
         if "run_time" in content:
@@ -431,7 +434,13 @@ class FitSettings:
         if settings.checkpoint is not None:
             watch = Stopwatch(self.run_time + RunTime(0.0, settings.checkpoint.clock))
         settings = replace(
-            settings, earlier=ends, every=every, prolonged=self.prolonged, anew=self.anew, watch=watch
+            settings,
+            earlier=ends,
+            every=every,
+            prolonged=self.prolonged,
+            anew=self.anew,
+            attempt=self.attempt,
+            watch=watch,
         )
         return (
             settings if draws is not None else replace(settings, draws=have if ends.complete else self.draws)

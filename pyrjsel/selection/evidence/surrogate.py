@@ -183,13 +183,15 @@ def learn_corrections(
     regression : Regression
     space : ModelSpace
     """
+    if not len(gamma):
+        return Surrogate(at, np.zeros(space.n_terms))
     n_terms, x, size = gamma.shape[1], gamma.astype(float), gamma @ space.free.astype(float)
     middle = np.average(size, weights=weight)
     spread = 1.0 + np.average((size - middle) ** 2, weights=weight)
     if regression.prior.mixture is not None:
         x = np.column_stack([x, (size - middle) ** 2 / spread])
     first, second = np.triu_indices(n_terms, 1)
-    varied = np.ptp(gamma, axis=0) > 0 if len(gamma) else np.zeros(n_terms, dtype=bool)
+    varied = np.ptp(gamma, axis=0) > 0
     both = varied[first] & varied[second]
     first, second = first[both], second[both]
     pairs = None
@@ -213,8 +215,6 @@ def learn_corrections(
 
 def _weighted_ridge(x: FloatArray, y: FloatArray, weight: FloatArray) -> tuple[FloatArray, float]:
     """Return the slopes (k,) of a ridge regression with an intercept, and its mean squared error left out."""
-    if not len(x):
-        return np.zeros(x.shape[1]), 0.0
     x, y = x - np.average(x, axis=0, weights=weight), y - np.average(y, weights=weight)
     rooted = x * np.sqrt(weight)[:, None]
     if x.shape[1] > len(x):

@@ -16,7 +16,8 @@ import numpy as np
 from pyrjsel.model_space.starts import dispersed_start
 from pyrjsel.selection.evidence.surrogate import Surrogate
 from pyrjsel.selection.samplers.base import Job
-from pyrjsel.selection.samplers.collapsed.corrected_chain import first_lessons, marginal_of
+from pyrjsel.selection.samplers.collapsed.corrected_chain import first_lessons
+from pyrjsel.selection.samplers.collapsed.integrals import marginal_of
 from pyrjsel.selection.samplers.reversible_jump.rjmcmc import JumpMoves, RJMCMCChain
 from pyrjsel.selection.samplers.surrogate_chain import SurrogateChain
 

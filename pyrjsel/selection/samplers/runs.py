@@ -112,7 +112,7 @@ def audit_of(model: SelectionModel, posterior: Posterior) -> Audit:
     )
 
 
-def add_unvisited(posterior: Posterior) -> None:
+def add_unvisited(model: SelectionModel, posterior: Posterior) -> None:
     """Add to the errors of inclusion probabilities what the models found by the audit would change.
 
     A mode that no chain has visited, of mass m beyond what averages of conditional probabilities know of it,
@@ -122,9 +122,13 @@ def add_unvisited(posterior: Posterior) -> None:
     assert audit is not None
     out = 1.0 - inclusion if posterior.excluded is None else posterior.excluded
     change = np.zeros(inclusion.size)
-    for term in np.flatnonzero((audit.how == SEARCH) & (audit.log_odds > -WITHIN)):
+    terms = np.flatnonzero((audit.how == SEARCH) & (audit.log_odds > -WITHIN))
+    if not terms.size:
+        return
+    base = _visited_odds(posterior, model.space, model._make_marginal(posterior))[0][0]
+    for term in terms:
         gamma = audit.models[int(term)]
-        relative = float(np.log(posterior.probability[0]) + audit.log_odds[term])
+        relative = float(np.log(posterior.probability[base]) + audit.log_odds[term])
         mass = float(np.exp(relative - np.logaddexp(0.0, relative)))
         unknown = max(0.0, mass - float((inclusion if gamma[term] else out)[term]))
         change = np.maximum(change, unknown * np.abs(gamma - inclusion))
@@ -280,7 +284,7 @@ def run(
             return posterior, settings, options
         rest(model.regression)
         posterior.audit = audit_of(model, posterior)
-        add_unvisited(posterior)
+        add_unvisited(model, posterior)
         rest(model.regression)
         text = posterior.audit.warning(model.space)
         if text is None:

@@ -19,7 +19,7 @@ from pyrjsel.selection.evidence.importance import log_student, radii
 from pyrjsel.selection.evidence.laplace import MarginalLikelihood
 from pyrjsel.selection.priors.coefficients import GPrior, Normal
 from pyrjsel.selection.regression.glm import Regression
-from pyrjsel.selection.samplers.collapsed import corrected_chain as corrected
+from pyrjsel.selection.samplers.collapsed import integrals
 
 SEEDS = 40
 
@@ -352,7 +352,7 @@ class TestReportedErrors:
             good = model.fit(**options)
         assert not good.posterior.notes
         # The proposal at the mode alone.
-        for module in (integration, corrected):
+        for module in (integration, integrals):
             monkeypatch.setattr(module, "VARIANCE", np.inf)
         monkeypatch.setattr(integration, "SHARE", 1.0)
         with pytest.warns(SeparationWarning), pytest.warns(ConvergenceWarning, match="the one model") as seen:

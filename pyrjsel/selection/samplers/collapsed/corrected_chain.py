@@ -35,15 +35,12 @@ from pyrjsel.selection.samplers._walk import SingularModelError
 from pyrjsel.selection.samplers.base import Job
 from pyrjsel.selection.samplers.collapsed._corrected import CorrectedWalk
 from pyrjsel.selection.samplers.collapsed.chain import EVERY, CollapsedChain, CollapsedMoves
-from pyrjsel.selection.samplers.collapsed.integrals import Integrals
+from pyrjsel.selection.samplers.collapsed.integrals import Integrals, marginal_of
 from pyrjsel.selection.samplers.recording.rao_blackwell import CORRECTED_ROWS
 from pyrjsel.selection.samplers.recording.recorder import Block, ChainDraws
 from pyrjsel.selection.samplers.shared import FEW_TERMS
 from pyrjsel.storage import Content
 
-# Target relative variance of one integral: errors of 2 % in single models are far below the Monte Carlo
-# error of a chain that visits many, and are reported.
-VARIANCE = 5e-4
 # Proportions of burn-in without correction, and with updates of the expansion.
 LEAD, EXPAND, LEARN = 0.25, 0.5, 0.75
 # Iterations beyond burn-in after which a surrogate is judged by the proportion accepted since the last time,
@@ -170,13 +167,6 @@ def first_lessons(job: Job, rng: np.random.Generator) -> dict[str, np.ndarray]:
     }
 
 
-def marginal_of(job: Job) -> MarginalLikelihood:
-    """Return an integrator of single models; each chain needs its own."""
-    regression, setup = job.regression, job.setup
-    widest = regression.widest(job.space.max_size)
-    return MarginalLikelihood(regression, setup.entropy, setup.pairs, widest, VARIANCE, setup.shared)
-
-
 class CorrectedChain(CollapsedChain):
     """One chain on a surrogate."""
 
@@ -242,12 +232,8 @@ class CorrectedChain(CollapsedChain):
         self.modes, self.taught = bool(learnt["modes"]), bool(learnt["taught"])
         self.settled, self.whole = bool(learnt["settled"]), learnt["whole"]
         self.integrals = self.new_integrals()
-        self.surrogate = Surrogate(
-            learnt["at"],
-            learnt["correction"],
-            learnt["of_size"],
-            learnt["pairs"] if learnt["pairs"].size else None,
-        )
+        pairs = learnt["pairs"] if learnt["pairs"].size else None
+        self.surrogate = Surrogate(learnt["at"], learnt["correction"], learnt["of_size"], pairs)
         self.reference = np.array([float(learnt["reference"])])
         self.sum, self.count = learnt["sum"].copy(), float(learnt["count"])
         self.gammas, self.log_masses = list(learnt["gamma"]), list(learnt["log_mass"])
@@ -304,7 +290,10 @@ class CorrectedChain(CollapsedChain):
     def laplace_value(self, packed: bytes) -> float:
         """Return Laplace's approximation for a packed model; -inf if it has no coefficient prior."""
         bits = np.unpackbits(np.frombuffer(packed, dtype=np.uint8), bitorder="little")
-        self.marginal.mode(bits[: self.job.space.n_terms])
+        try:
+            self.marginal.mode(bits[: self.job.space.n_terms])
+        except DataError:  # of a perfect fit
+            return -np.inf
         return self.marginal.finder.log_marginal if self.marginal.finder.status == 0 else -np.inf
 
     # ------------------------------------------------------------------ one iteration
@@ -432,10 +421,11 @@ class CorrectedChain(CollapsedChain):
 
         The weight of a model is the number of its visits, less if it is far less probable than most.
         """
-        before = self.walk.gamma()
-        gamma, mass = np.array(self.gammas[-LESSONS:]), np.array(self.log_masses[-LESSONS:])
+        before, (models, masses) = self.walk.gamma(), self.probes()
+        gamma = np.array([*self.gammas[-LESSONS:], *models])
+        mass = np.array([*self.log_masses[-LESSONS:], *masses])
         _, first, count = np.unique(np.packbits(gamma, axis=1), axis=0, return_index=True, return_counts=True)
-        gamma, mass, typical = gamma[first], mass[first], np.median(mass)
+        gamma, mass, typical = gamma[first], mass[first], np.median(self.log_masses[-LESSONS:])
         ratio = mass - [self.surrogate_mass(np.vstack([model, before[1:]])) for model in gamma]
         self.walk.set_state(before)
         weight = count * np.exp(np.minimum(mass - typical + NEAR, 0.0))
@@ -453,30 +443,34 @@ class CorrectedChain(CollapsedChain):
     def learned(self) -> Surrogate:
         """Return a surrogate around the mean of the last coefficients, corrected by what has been learnt."""
         at = self.sum / self.count if self.count else self.surrogate.at
-        self.replace_surrogate(Surrogate(at, np.zeros(self.job.space.n_terms)))
-        self.probe()
         job = self.job
+        if not self.replace_surrogate(Surrogate(at, np.zeros(job.space.n_terms))):
+            return self.surrogate
         learnt = learn_corrections(self.surrogate.at, *self.lessons(), job.regression, job.space)
         return self.reaching(self.flipped(learnt))
 
-    def probe(self) -> None:
-        """Look at models beside visited ones, with terms flipped that most of these had, or few."""
+    def probes(self) -> tuple[list[ByteArray], list[float]]:
+        """Return models beside visited ones with terms flipped that few had or lacked, and log masses."""
         space, gammas = self.job.space, np.array(self.gammas)
         count = gammas.sum(axis=0, dtype=np.int64)
-        rare = np.flatnonzero((np.minimum(count, len(gammas) - count) < FEW_SIDES) & space.free.astype(bool))
+        side = np.minimum(count, len(gammas) - count)
+        rare = np.flatnonzero((side > 0) & (side < FEW_SIDES) & space.free.astype(bool))
+        models: list[ByteArray] = []
         for j in self.rng.permutation(rare)[:PROBES]:
             for i in self.rng.integers(len(gammas), size=max(1, min(FEW_SIDES, PROBES // rare.size))):
                 model = gammas[i].copy()
                 model[j] ^= 1
                 if space.feasible(model):
-                    self.learn(model, self.laplace_mass(model))
+                    models.append(model)
+        return models, [self.laplace_mass(model) for model in models]
 
     def laplace_mass(self, gamma: ByteArray) -> float:
         """Return the log mass of a model (J,) by Laplace's approximation; -inf if it has no prior."""
         known, key = self.job.setup.shared.modes, pack(gamma)[0].tobytes()
-        if key not in known:
-            known[key] = self.laplace_value(key)
-        return known[key] + float(self.job.space.log_prior(gamma))
+        value = known.get(key)
+        if value is None:
+            value = known[key] = self.laplace_value(key)
+        return value + float(self.job.space.log_prior(gamma))
 
     def flipped(self, learnt: Surrogate) -> Surrogate:
         """Return a surrogate with enough mass beyond terms that all visited models had, or none.
@@ -631,8 +625,10 @@ class CorrectedChain(CollapsedChain):
 
     def switch(self, modes: bool) -> None:
         """Take Laplace's approximation as the surrogate, or a quadratic one again."""
+        before = self.modes, self.stretch
         self.modes, self.stretch = modes, 1.0 / SHORTER if modes else 1.0
-        self.replace_surrogate(Surrogate(self.surrogate.at, np.zeros(self.job.space.n_terms)))
+        if not self.replace_surrogate(Surrogate(self.surrogate.at, np.zeros(self.job.space.n_terms))):
+            self.modes, self.stretch = before
         self.forget()
 
     def settle(self) -> None:
@@ -656,8 +652,8 @@ class CorrectedChain(CollapsedChain):
         """Return whether this is the first adaptation after three quarters of burn-in."""
         return self.done - EVERY < LEARN * self.job.burn_in <= self.done
 
-    def replace_surrogate(self, surrogate: Surrogate) -> None:
-        """Continue from the same models with another surrogate, keeping the counts.
+    def replace_surrogate(self, surrogate: Surrogate) -> bool:
+        """Continue from the same models with another surrogate, keeping the counts; return whether it does.
 
         Not with one that is singular in these models: where coefficients are far too large, the likelihood
         has no curvature.
@@ -667,8 +663,9 @@ class CorrectedChain(CollapsedChain):
             self.use(surrogate, self.walk.gamma(), self.walk.powers())
         except SingularModelError:
             self.surrogate = previous
-            return
+            return False
         self.walk.set_counts(moves, exchanged)
+        return True
 
     # ------------------------------------------------------------------ counts
 

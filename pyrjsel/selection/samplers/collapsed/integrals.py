@@ -10,11 +10,22 @@ from pyrjsel.model_space import ModelSpace, pack
 from pyrjsel.model_space.bits import n_words
 from pyrjsel.selection.evidence.integral import Integral
 from pyrjsel.selection.evidence.laplace import MarginalLikelihood
+from pyrjsel.selection.samplers.base import Job
 from pyrjsel.selection.samplers.collapsed._corrected import KnownModels
 
 # Number of integrals that a chain keeps before it forgets all; they are recomputed when needed. About 1 kB
 # each.
 KEPT_INTEGRALS = 2**15
+# Target relative variance of one integral: errors of 2 % in single models are far below the Monte Carlo
+# error of a chain that visits many, and are reported.
+VARIANCE = 5e-4
+
+
+def marginal_of(job: Job) -> MarginalLikelihood:
+    """Return an integrator of single models; each chain needs its own."""
+    regression, setup = job.regression, job.setup
+    widest = regression.widest(job.space.max_size)
+    return MarginalLikelihood(regression, setup.entropy, setup.pairs, widest, VARIANCE, setup.shared)
 
 
 @dataclass(frozen=True, slots=True)
