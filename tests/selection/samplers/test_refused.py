@@ -1,13 +1,13 @@
 """Runs whose surrogates do not fit: made again with Laplace values as surrogates, then by another sampler."""
 
-import warnings
-
 import numpy as np
 import pandas as pd
 import pytest
 
 import pyrjsel as rj
+from pyrjsel.report._batches import Batches
 from pyrjsel.selection.samplers.collapsed import sampler as collapsed
+from pyrjsel.selection.samplers.recording import rao_blackwell
 
 QUIET = {"n_jobs": 1, "progress": False}
 
@@ -105,15 +105,31 @@ def test_given_up_runs_resume(monkeypatch, ordinary, tmp_path):
     }
 
 
-def test_stuck_chains_are_said_and_what_to_do(ordinary):
-    """A fixed length without burn-in: the surrogate is that of the first models."""
-    model = separating()
-    with warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("always")
-        found = model.fit(sampler="collapsed", draws=400, burn_in=0, rng=2, **QUIET)
-    texts = [str(each.message) for each in caught]
-    low = found.diagnostics["acceptance_surrogate"].min() < 0.1
-    assert low == any("leave out 'burn_in', or use sampler='rjmcmc'" in text for text in texts)
+def test_stuck_chains_are_said_and_what_to_do(monkeypatch, ordinary):
+    monkeypatch.setattr(collapsed, "LEAST_WALKS", 1.1)
+    with pytest.warns(rj.ConvergenceWarning, match="leave out 'burn_in', or use sampler='rjmcmc'"):
+        ordinary.fit(sampler="collapsed", draws=200, burn_in=50, rng=2, **QUIET)
+
+
+def test_control_variates_that_are_biased_are_not_used():
+    """The surrogate has a term in .37 of its models that no draw has: averages along its paths say so.
+
+    A control variate of the same size whose mean is 0 is used.
+    """
+    plan, rng = Batches(200, 20, 10), np.random.default_rng(1)
+    batches = np.zeros((4, 10, rao_blackwell.CORRECTED_ROWS, 2))
+    batches[:, :, rao_blackwell.WEIGHTS] = batches[:, :, rao_blackwell.SQUARES] = 1.0
+    visits = 0.5 + 0.1 * rng.normal(size=(4, 10))
+    for row in (rao_blackwell.VISITS, rao_blackwell.WEIGHTED_VISITS, rao_blackwell.SQUARED_VISITS):
+        batches[:, :, row, 0] = visits
+    for hidden, words in ((0.0, "control variates"), (0.37, "visit frequencies")):
+        batches[:, :, rao_blackwell.WEIGHTED_H] = np.stack(
+            [0.5 + 0.0 * visits, hidden + 0.0 * visits], axis=2
+        )
+        batches[:, :, rao_blackwell.WEIGHTED_NOT_H] = 1.0 - batches[:, :, rao_blackwell.WEIGHTED_H]
+        found, _, said = rao_blackwell._corrected(batches.mean(axis=1), batches, plan)
+        assert said.endswith(words)
+        assert found[0][1] == 0.0
 
 
 def test_modes_that_only_the_audit_found_are_in_the_error():
