@@ -47,4 +47,5 @@ class ModeFinder(ModeSearch):
         rays: FloatArray,
         radius: FloatArray,
         log_density: FloatArray,
+        paired: bool = True,
     ) -> tuple[float, FloatArray, FloatArray]: ...

@@ -275,19 +275,20 @@ cdef class ModeFinder(ModeSearch):
         return self._weighed(found)
 
     def reweigh(self, const double[::1] center not None, const double[:, ::1] rays not None,
-                const double[::1] radius not None, const double[::1] log_density not None):
+                const double[::1] radius not None, const double[::1] log_density not None, bint paired=True):
         """Importance draws of the last model from another proposal.
 
         Parameters
         ----------
         center : float64 array (d,)
         rays : float64 array (P, d)
-            The draws are ``center + radius * rays`` and ``center - radius * rays``.
+            The draws are ``center + radius * rays`` and, if they are paired, ``center - radius * rays``.
         radius : float64 array (P,)
             Stratified in order, as for :meth:`integrate`.
         log_density : float64 array (P,)
-            Log density of the proposal at the two draws of each pair, minus that of the normal distribution
-            with the inverse Hessian as covariance at its mode.
+            Log density of the proposal at the draws of each ray, minus that of the normal distribution with
+            the inverse Hessian as covariance at its mode.
+        paired : bool
 
         Returns
         -------
@@ -302,19 +303,19 @@ cdef class ModeFinder(ModeSearch):
             raise ValueError("the arrays of a proposal do not fit the model that was integrated last")
         # The workspace for residuals of Newton's method is reused for the linear predictor of the centre.
         linear_predictor(self.p, d, self.cols, &center[0], self.residual)
-        found = self._room(count)
+        found = self._room(count, 1 + paired)
         cdef double[:, ::1] points = found[0]
         cdef double[::1] weights = found[1], image = found[2]
         cdef const Py_ssize_t[::1] order = np.arange(count)
         with nogil:
             self.gather_columns()
             self.weigh(&center[0], self.residual, rays, 0, count, order, radius, log_density, False, points,
-                       weights, image)
+                       weights, image, 1 + paired)
         return self._weighed(found)
 
-    def _room(self, count):
+    def _room(self, count, sides=2):
         """Return arrays for draws, for their weights, and for linear predictors."""
-        return (np.empty((2 * count, self.d)), np.empty(2 * count),
+        return (np.empty((sides * count, self.d)), np.empty(sides * count),
                 np.empty(<Py_ssize_t> self.p.n * min(count, DIRECTIONS)))
 
     cdef void gather_columns(self) noexcept nogil:
@@ -327,11 +328,11 @@ cdef class ModeFinder(ModeSearch):
     cdef void weigh(self, const double* center, const double* eta, const double[:, ::1] rays, int first,
                     int last, const Py_ssize_t[::1] order, const double[::1] radius,
                     const double[::1] log_density, bint given_g, double[:, ::1] b, double[::1] w,
-                    double[::1] image) noexcept nogil:
+                    double[::1] image, int sides=2) noexcept nogil:
         """Draws at center +- radius * rays and their log weights; eta corresponds to the centre.
 
-        Row i of the rays belongs to pair ``order[i]``. Weights are with g known at the present node, or
-        integrated out.
+        Row i of the rays belongs to pair ``order[i]``. With one side there is center + radius * rays only.
+        Weights are with g known at the present node, or integrated out.
         """
         cdef const problem_t* p = self.p
         # Log-likelihoods are sums over rows if these are independent, with one linear predictor each.
@@ -342,21 +343,22 @@ cdef class ModeFinder(ModeSearch):
         while start < last:
             end = min(start + DIRECTIONS, last)
             for i in range(start, end):
-                w[2 * order[i]] = w[2 * order[i] + 1] = 0.0
+                for sign in range(sides):
+                    w[sides * order[i] + sign] = 0.0
             row = 0
             while row < p.n:
                 rows = min(step, p.n - row)
                 matmat_n(rows, d, end - start, self.z + row, p.n, &rays[start, 0], &image[0])
                 for i in range(start, end):
-                    for sign in range(2):
+                    for sign in range(sides):
                         r = radius[order[i]] if sign == 0 else -radius[order[i]]
-                        w[2 * order[i] + sign] += p.shifted(
+                        w[sides * order[i] + sign] += p.shifted(
                             rows, eta + row, &image[<Py_ssize_t> (i - start) * rows], r, p.wy + row,
                             p.w + row if p.w != NULL else NULL, self.eta_new)
                 row += rows
             for i in range(start, end):
-                for sign in range(2):
-                    s = 2 * order[i] + sign
+                for sign in range(sides):
+                    s = sides * order[i] + sign
                     r = radius[order[i]] if sign == 0 else -radius[order[i]]
                     for k in range(d):
                         b[s, k] = center[k] + r * rays[i, k]

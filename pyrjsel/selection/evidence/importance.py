@@ -4,6 +4,7 @@ Pairs are ``centre +- r L direction`` with stratified radii r. The normal distri
 and scale has c times the density of the proposal; c depends on r alone and has the mean 1.
 """
 
+from dataclasses import dataclass
 from functools import lru_cache
 
 import numpy as np
@@ -22,6 +23,10 @@ CLOSE = 0.25
 # Weights are tempered until the effective sample size of the moments is this multiple of the number of
 # columns.
 DRAWS_A_COLUMN = 10
+# Two-piece scales fit log densities down to this below the mode; at the first distance, whatever it is there.
+DEEPEST, SHALLOWEST = 6.0, 1e-3
+# Smallest and largest such scale.
+SCALES = 0.4, 8.0
 
 
 def match(
@@ -83,6 +88,59 @@ def quantiles(d: int, df: float, p: FloatArray) -> FloatArray:
     if tails.any():
         out[tails] = special.fdtri(d, df, p[tails])
     return out
+
+
+@dataclass(frozen=True)
+class TwoPiece:
+    """A Student distribution with another scale on each side of its mode along each axis (Geweke 1989).
+
+    Attributes
+    ----------
+    axes : ndarray (d, d)
+        One axis a row, of the length of one standard deviation.
+    scales : ndarray (2, d)
+        Factors of the lengths for positive and for negative coordinates.
+    """
+
+    axes: FloatArray
+    scales: FloatArray
+
+    @classmethod
+    def along(cls, axes: FloatArray, radius: FloatArray, heights: FloatArray) -> "TwoPiece":
+        """Return the proposal with the smallest scales that cover log densities, relative to the mode.
+
+        Parameters
+        ----------
+        axes : ndarray (d, d)
+        radius : ndarray (r,)
+            Increasing distances from the mode, in standard deviations.
+        heights : ndarray (r, d, 2)
+            Log densities there, on the positive and on the negative side.
+        """
+        scale = radius[:, None, None] / np.sqrt(2.0 * np.maximum(-heights, SHALLOWEST))
+        scale[1:][heights[1:] < -DEEPEST] = 0.0
+        return cls(axes, np.clip(scale.max(axis=0).T, *SCALES))
+
+    def draw(
+        self, radius: FloatArray, direction: FloatArray, uniform: FloatArray, df: float
+    ) -> tuple[FloatArray, FloatArray]:
+        """Return draws (2 P, d), relative to the mode, and log densities (P,), relative to the normal one.
+
+        Parameters
+        ----------
+        radius : ndarray (P,)
+        direction : ndarray (P, d)
+            Standard normal variates; signs do not matter.
+        uniform : ndarray (P, d)
+            Standard uniform variates, which choose the sides. A pair has u and 1 - u.
+        df : float
+        """
+        total = self.scales.sum(axis=0)
+        away = np.abs(direction) * (radius / np.sqrt(np.sum(direction**2, axis=1)))[:, None]
+        above = np.stack([uniform, 1.0 - uniform], axis=1) < self.scales[0] / total
+        z = away[:, None] * np.where(above, self.scales[0], -self.scales[1])
+        log_density = log_student(radius, len(total), df) - np.sum(np.log(0.5 * total))
+        return z.reshape(-1, len(total)) @ self.axes, log_density
 
 
 def log_student(radius: FloatArray, d: int, df: float) -> FloatArray:

@@ -206,9 +206,11 @@ class JointFinder:
         rays: FloatArray,
         radius: FloatArray,
         log_density: FloatArray,
+        paired: bool = True,
     ) -> tuple[float, FloatArray, FloatArray]:
         """Draw from another proposal for the last model; as :meth:`ModeFinder.reweigh`."""
-        return _weighed(*self.weighted(center, rays, radius, log_density))
+        points, values = self.weighted(center, rays, radius, log_density)
+        return _weighed(points, values) if paired else _weighed(points[::2], values[::2])
 
     def weighted(
         self, center: FloatArray, rays: FloatArray, radius: FloatArray, log_density: FloatArray

@@ -21,6 +21,7 @@ from pyrjsel.selection.evidence._laplace import ModeFinder
 from pyrjsel.selection.evidence.importance import (
     CLOSE,
     DRAWS_A_COLUMN,
+    TwoPiece,
     log_control,
     log_student,
     match,
@@ -64,17 +65,17 @@ EVEN, SHARE, HEAVY = 0.5, 0.05, 25.0
 VARIANCE, MARGIN, HALF_MARGIN = 2e-5, 2.0, 1.4
 # Relative variances of improbable models may be larger: with TOTAL / probability, the error of a probability
 # over all models, the root of the sum of p^2 v, is at most that of TOTAL. None is above LOOSE.
-TOTAL, LOOSE = 1e-6, 4e-3
+TOTAL, LOOSE = 1e-6, 1e-2
 # Models with a smaller probability begin with at most RELIABLE pairs.
 RARE = 1e-3
 # So few are not even begun with in models of d columns where d^2 is more than MANY times the number of rows
 # and the root of the variance that is wanted: by the growth of errors, they would not be enough.
 RELIABLE, MANY = 64, 7.0
 # Where a posterior has a tail, at AWAY standard deviations along a coordinate with more than e^TAIL times
-# the density of the normal one, such as that of a level without events, less than CAREFUL pairs often miss
-# it, and their variance with it. Nearly normal posteriors have e^0.4 times at most, those of rare levels
-# e^1.7.
-AWAY, TAIL, CAREFUL = 3.0, 1.0, 256
+# the density of the normal one, such as that of a level without events, less than many hundred pairs often
+# miss it, and their variance with it: there the proposal has two scales an axis, from densities at distances
+# PLACES. Nearly normal posteriors have e^0.4 times at most, those of rare levels e^1.7.
+AWAY, TAIL, PLACES = 3.0, 1.0, (1.0, 3.0, 9.0)
 # For tables of visited models: more would take seconds for each wide model.
 TABLE_VARIANCE = 1e-3
 JUDGED = 32
@@ -403,12 +404,13 @@ class MarginalLikelihood:
             probability = np.exp(min(self.finder.log_marginal - whole, 0.0))
             variance = max(variance, min(TOTAL / max(probability, TOTAL), LOOSE))
             count = count if probability > RARE else min(count, RELIABLE)
-        if JUDGED <= count < CAREFUL and self._has_long_tail():
-            count = CAREFUL
-        elif JUDGED <= count < RELIABLE and self._has_many_columns(variance):
-            count = RELIABLE
-        stage = first = self._at_mode(count, rng, halves=JUDGED <= count < 2 * MOST)
         mixture = self._mixture()
+        pieces = self._two_piece() if JUDGED <= count and mixture is None else None
+        if JUDGED <= count < RELIABLE and (pieces is not None or self._has_many_columns(variance)):
+            count = RELIABLE
+        at_mode = partial(self._at_mode, rng=rng, pieces=pieces)
+        normal = self._normal_moments() if pieces is None else None
+        stage = first = at_mode(count, halves=JUDGED <= count < 2 * MOST)
         even = stage.even and mixture is None
         slack, more = max(1.0, RELIABLE / count), 0
         if even and count >= JUDGED:
@@ -418,23 +420,23 @@ class MarginalLikelihood:
             halves, margin = first.halves, slack * HALF_MARGIN
             a, b = (margin * first.variance_of(half) <= 2.0 * variance for half in halves)
             if not (a and b):
-                stage, stages = self._at_mode(more, rng), 2
+                stage, stages = at_mode(more), 2
             if a != b:
-                kept = first.part(halves[1] if a else halves[0], self._shift, self._normal_moments())
+                kept = first.part(halves[1] if a else halves[0], self._shift, normal)
                 stage = kept.joined(stage, kept.pairs / count)
-        failed = count >= JUDGED and stage.variance > FAILED * variance
+        failed = stage.heavy and stage.variance > FAILED * variance
         last = (even and not failed) or (count < JUDGED and mixture is None)
         while not last:
             stages += 1
             if mixture is None and stages > STAGES and _better_at_mode(first, stage):
-                stage = self._at_mode(max(count, 2 * MOST), rng)
+                stage = at_mode(max(count, 2 * MOST))
                 break
             size = min(max(stage.pairs * (2 if stages > 2 else 1), FEWEST), MOST)
             enough = MARGIN * stage.variance * stage.pairs / variance
             last = stages > STAGES or (not stage.heavy and enough <= MARGIN * size)
             if last and stages > 2:  # the next proposal is at least as good as that of this stage
                 size = min(size, max(2 * int(enough / 2.0), 2 * RELIABLE))
-            size = max(size, count) if last and count > CAREFUL else size
+            size = max(size, count) if last and count > FEWEST else size
             if mixture is None:
                 stage = self._matched(stage, size, rng)
             else:
@@ -481,26 +483,50 @@ class MarginalLikelihood:
         d, rows = self.finder.at.size, self.regression.y.size
         return d * d > MANY * rows * float(np.sqrt(variance))
 
-    def _has_long_tail(self) -> bool:
-        """Return whether the posterior of the last model has a tail far above that of the normal one."""
-        d = self.finder.at.size
-        # Rows are directions of the coordinates, each with the others at their conditional means.
-        axes = inverse(self.finder.factor).T
-        axes = np.concatenate([axes, axes[: d % 2]])
-        radius, node = np.full((2, len(axes)), [[AWAY], [0.5]])
-        uniform = None if self.regression.prior.mixture is None else node
-        unit, _, _ = self.finder.integrate(radius, axes, PROPOSAL_DF, uniform)
-        above = unit - log_control(radius[:1], d, PROPOSAL_DF)
-        return bool(above > TAIL)
+    def _two_piece(self) -> TwoPiece | None:
+        """Return a proposal with two scales an axis if the posterior of the last model has a long tail.
 
-    def _at_mode(self, pairs: int, rng: np.random.Generator, *, halves: bool = False) -> "_Stage":
-        """Return draws from the proposal at the mode of the last model, in one set of strata or in two."""
+        Axes are those of the Cholesky factor with the most skewed coordinates first, each with those after it
+        at their conditional means.
+        """
+        half = inverse(self.finder.factor)
+        covariance = half.T @ half
+        axes = covariance / np.sqrt(np.diag(covariance))[:, None]
+        (heights,) = self._heights(axes, (AWAY,))
+        if heights.max() + 0.5 * AWAY**2 <= TAIL:
+            return None
+        order = np.argsort(-np.abs(heights[:, 0] - heights[:, 1]), kind="stable")
+        axes[:, order] = np.linalg.cholesky(covariance[np.ix_(order, order)]).T
+        return TwoPiece.along(axes, np.array(PLACES), self._heights(axes, PLACES))
+
+    def _heights(self, axes: FloatArray, places: tuple[float, ...]) -> FloatArray:
+        """Return log densities (places, d, 2) at both sides along axes (d, d), relative to the mode."""
+        d, finder = len(axes), self.finder
+        rays = np.concatenate([np.zeros((1, d)), *(place * axes for place in places)])
+        rays = np.concatenate([rays, rays[: len(rays) % 2]])
+        unit, _, weights = finder.reweigh(finder.at, rays, np.ones(len(rays)), np.zeros(len(rays)))
+        with np.errstate(divide="ignore"):
+            heights = np.log(weights) + unit
+        return (heights[2 : 2 + 2 * d * len(places)] - heights[0]).reshape(len(places), d, 2)
+
+    def _at_mode(
+        self, pairs: int, rng: np.random.Generator, *, halves: bool = False, pieces: TwoPiece | None = None
+    ) -> "_Stage":
+        """Return draws from the proposal at the mode of the last model, in one set of strata or in two.
+
+        It has two scales an axis if there are `pieces`.
+        """
         d = self.finder.at.size
         first = pairs // 4 * 2 if halves else 0
         sizes = [first, pairs - first] if first else [pairs]
         probability = np.concatenate([strata(size, rng) for size in sizes])
         radius = np.sqrt(d * quantiles(d, PROPOSAL_DF, probability))
         direction, uniform = rng.standard_normal((pairs, d)), None
+        if pieces is not None:
+            rays, log_density = pieces.draw(radius, direction, rng.random((pairs, d)), PROPOSAL_DF)
+            log_density = np.repeat(log_density, 2)
+            drawn = self.finder.reweigh(self.finder.at, rays, np.ones(len(rays)), log_density, False)
+            return self._stage(drawn, radius, PROPOSAL_DF, None)
         if self.regression.prior.mixture is not None:
             uniform = np.concatenate([rng.permutation(strata(size, rng)) for size in sizes])
         found = self.finder.integrate(radius, direction, PROPOSAL_DF, uniform)
@@ -655,7 +681,8 @@ class MarginalLikelihood:
         least = SPARE / _efficiency(np.exp(log_control(radius, d, PROPOSAL_DF)))
         times = max(min(ROWS_PER_DRAW / self.regression.y.size, RESAMPLED), least)
         pairs = max(self.pairs, int(np.ceil(times * size / 4.0)) * 2)
-        found = self.integrate(gamma, pairs=pairs, draws=True)
+        # Few draws need no precise integral: its relative variance is that of as many effective draws.
+        found = self.integrate(gamma, pairs=pairs, draws=True, variance=max(self.variance, 1.0 / (times * size)))
         found = self.with_effective(gamma, found, size)
         assert found.samples is not None
         assert found.weights is not None
