@@ -428,7 +428,7 @@ class MarginalLikelihood:
         last = (even and not failed) or (count < JUDGED and mixture is None)
         while not last:
             stages += 1
-            if mixture is None and stages > STAGES and _better_at_mode(first, stage):
+            if mixture is None and stages > STAGES and _better_at_mode(first, stage, pieces is not None):
                 stage = at_mode(max(count, 2 * MOST))
                 break
             size = min(max(stage.pairs * (2 if stages > 2 else 1), FEWEST), MOST)
@@ -571,13 +571,13 @@ class MarginalLikelihood:
         return None if self.finder.node_weights.size else normal_moments(*self._normal())
 
     def is_uneven(self, gamma: ByteArray) -> bool:
-        """Return whether importance weights of model `gamma` (J,) at its mode are uneven, or one is heavy."""
+        """Return whether weights of model `gamma` (J,) are uneven with the best proposal at its mode."""
         if self.at_maxima:
             return False
         gamma = np.ascontiguousarray(gamma, dtype=np.uint8)
         self.finder.mode(gamma)
         self.check_mode()
-        return not self._at_mode(self.pairs, self.stream(gamma)).even
+        return not self._at_mode(self.pairs, self.stream(gamma), pieces=self._two_piece()).even
 
     def check_mode(self) -> None:
         """Raise :class:`DataError` unless the last search found a mode."""
@@ -711,12 +711,13 @@ class MarginalLikelihood:
         return out
 
 
-def _better_at_mode(first: _Stage, matched: _Stage) -> bool:
+def _better_at_mode(first: _Stage, matched: _Stage, skewed: bool) -> bool:
     """Return whether the proposal at the mode, of `first`, is better than those up to `matched`.
 
-    It is not if heavy draws among many have shown that it misses a tail.
+    It is not if heavy draws among many, or of a posterior known to be `skewed`, have shown that it misses a
+    tail.
     """
-    missing = first.heavy and first.weights.size >= DRAWS_A_COLUMN * first.points.shape[1]
+    missing = first.heavy and (skewed or first.weights.size >= DRAWS_A_COLUMN * first.points.shape[1])
     return matched.scarce and matched.efficiency < first.efficiency and not missing
 
 

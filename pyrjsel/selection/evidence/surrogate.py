@@ -5,6 +5,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from pyrjsel._core import special
 from pyrjsel._typing import ByteArray, FloatArray
 from pyrjsel.families import Family
 from pyrjsel.model_space import ModelSpace, Space
@@ -22,6 +23,8 @@ RIDGE = 0.25
 STORED = 256
 # Largest number of pairs of terms with corrections, and their size relative to those of terms, as expected.
 MOST_PAIRS, PAIR_SCALES = 500, (0.3, 1.0)
+# Share of a side of a term below which it gets the mass of its models, and least mass that is left to it.
+FEW_SIDE, LOG_LEAST_SIDE = 0.01, float(np.log(5e-4))
 # Largest number of models for learning corrections: the latest ones.
 MOST_LESSONS = 5000
 
@@ -211,6 +214,39 @@ def learn_corrections(
         learnt = np.clip(np.arange(space.log_size.size), size.min() - beyond, size.max() + beyond)
         of_size = found[-1] * (learnt - middle) ** 2 / spread
     return Surrogate(at, found[:n_terms], of_size, pairs)
+
+
+def with_sides(
+    surrogate: Surrogate, gamma: ByteArray, log_mass: FloatArray, log_ratio: FloatArray, space: ModelSpace
+) -> Surrogate:
+    """Return the surrogate with the right mass on sides that hardly any probable model is on.
+
+    What it has learnt from probable models tells nothing of models with a term that none of them has, or
+    without one that all have. Where it gives such a side too much, chains waste draws, and the surrogate's
+    probabilities are wrong by that mass. The ratio is that of the sums over the models of the side. It never
+    leaves less than LEAST_SIDE: other models there may be more probable.
+
+    Parameters
+    ----------
+    surrogate : Surrogate
+    gamma : ndarray (m, J)
+        Distinct models.
+    log_mass : ndarray (m,)
+        Their log posterior masses.
+    log_ratio : ndarray (m,)
+        Log ratio of the posterior to that of the surrogate without corrections.
+    space : ModelSpace
+    """
+    assumed = log_mass - log_ratio + [surrogate.corrected(model, space) for model in gamma]
+    mass, assumed = (each - special.logsumexp(each) for each in (log_mass, assumed))
+    share, correction = np.exp(mass) @ gamma, surrogate.correction.copy()
+    for j in np.flatnonzero((np.minimum(share, 1.0 - share) < FEW_SIDE) & (space.free > 0)):
+        side = gamma[:, j] == (share[j] < 0.5)
+        if side.any():
+            there = special.logsumexp(assumed[side])
+            change = max(special.logsumexp(mass[side]), LOG_LEAST_SIDE) - there
+            correction[j] += (1.0 if share[j] < 0.5 else -1.0) * min(change, 0.0)
+    return replace(surrogate, correction=correction)
 
 
 def _weighted_ridge(x: FloatArray, y: FloatArray, weight: FloatArray) -> tuple[FloatArray, float]:

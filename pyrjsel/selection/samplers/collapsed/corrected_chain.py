@@ -30,7 +30,7 @@ from pyrjsel.selection.evidence._laplace_evidence import LaplaceEvidence
 from pyrjsel.selection.evidence.importance_quality import MATTERS
 from pyrjsel.selection.evidence.integral import SharedIntegrals
 from pyrjsel.selection.evidence.laplace import MarginalLikelihood
-from pyrjsel.selection.evidence.surrogate import Surrogate, learn_corrections
+from pyrjsel.selection.evidence.surrogate import Surrogate, learn_corrections, with_sides
 from pyrjsel.selection.samplers._walk import SingularModelError
 from pyrjsel.selection.samplers.base import Job
 from pyrjsel.selection.samplers.collapsed._corrected import CorrectedWalk
@@ -72,8 +72,9 @@ MOST_FLIPPED = 64
 # Terms that fewer of the visited models had or lacked are looked at beside so many of them, with at most
 # PROBES models in all: from two models without a term its correction was wrong by four.
 FEW_SIDES, PROBES = 20, 400
-# A model matters less for learning if its log mass is so much below that of the median visit.
-NEAR = 3.0
+# A model matters less for learning if its log mass is so much below that of the median visit, by the posterior
+# and by the surrogate, which is learnt in so many passes.
+NEAR, PASSES = 3.0, 3
 # Largest number of the last models of burn-in from which a surrogate learns: some hundredths of a second.
 LESSONS = 2**10
 # Log masses of all models are rounded to a multiple of this: chains with the same share their integrals.
@@ -416,21 +417,17 @@ class CorrectedChain(CollapsedChain):
         if len(self.gammas) > LEARNT:
             del self.gammas[: LEARNT // 2], self.log_masses[: LEARNT // 2]
 
-    def lessons(self) -> tuple[ByteArray, FloatArray, FloatArray]:
-        """Return distinct models (m, J) of burn-in, their log ratios (m,) to the surrogate, and weights (m,).
-
-        The weight of a model is the number of its visits, less if it is far less probable than most.
-        """
+    def lessons(self) -> tuple[ByteArray, FloatArray, FloatArray, FloatArray]:
+        """Return distinct models (m, J) of burn-in, log masses, log ratios to the surrogate, and visits."""
         before, (models, masses) = self.walk.gamma(), self.probes()
         gamma = np.array([*self.gammas[-LESSONS:], *models])
         mass = np.array([*self.log_masses[-LESSONS:], *masses])
         _, first, count = np.unique(np.packbits(gamma, axis=1), axis=0, return_index=True, return_counts=True)
-        gamma, mass, typical = gamma[first], mass[first], np.median(self.log_masses[-LESSONS:])
+        gamma, mass = gamma[first], mass[first]
         ratio = mass - [self.surrogate_mass(np.vstack([model, before[1:]])) for model in gamma]
         self.walk.set_state(before)
-        weight = count * np.exp(np.minimum(mass - typical + NEAR, 0.0))
         known = np.isfinite(ratio)
-        return gamma[known], ratio[known], weight[known]
+        return gamma[known], mass[known], ratio[known], count[known]
 
     def surrogate_mass(self, gamma: ByteArray) -> float:
         """Return the log mass of a model by the surrogate, first of `gamma` (K, J); infinite without one."""
@@ -446,15 +443,21 @@ class CorrectedChain(CollapsedChain):
         job = self.job
         if not self.replace_surrogate(Surrogate(at, np.zeros(job.space.n_terms))):
             return self.surrogate
-        learnt = learn_corrections(self.surrogate.at, *self.lessons(), job.regression, job.space)
-        return self.reaching(self.flipped(learnt))
+        gamma, mass, ratio, count = self.lessons()
+        typical, assumed = np.median(self.log_masses[-LESSONS:]), mass
+        for _ in range(PASSES):
+            weight = count * np.exp(np.minimum(np.maximum(mass, assumed) - typical + NEAR, 0.0))
+            learnt = learn_corrections(self.surrogate.at, gamma, ratio, weight, job.regression, job.space)
+            left = ratio - [learnt.corrected(model, job.space) for model in gamma]
+            assumed = mass - left + np.average(left, weights=weight)
+        return self.reaching(self.flipped(with_sides(learnt, gamma, mass, ratio, job.space)))
 
     def probes(self) -> tuple[list[ByteArray], list[float]]:
         """Return models beside visited ones with terms flipped that few had or lacked, and log masses."""
         space, gammas = self.job.space, np.array(self.gammas)
         count = gammas.sum(axis=0, dtype=np.int64)
         side = np.minimum(count, len(gammas) - count)
-        rare = np.flatnonzero((side > 0) & (side < FEW_SIDES) & space.free.astype(bool))
+        rare = np.flatnonzero((side < FEW_SIDES) & space.free.astype(bool))
         models: list[ByteArray] = []
         for j in self.rng.permutation(rare)[:PROBES]:
             for i in self.rng.integers(len(gammas), size=max(1, min(FEW_SIDES, PROBES // rare.size))):
