@@ -8,16 +8,15 @@ from pyrjsel._typing import FloatArray
 from pyrjsel._validate import beyond, counted
 from pyrjsel.report.stopping import SHARE
 from pyrjsel.runtime import above
-from pyrjsel.selection.evidence.laplace import TOTAL, needed
+from pyrjsel.selection.evidence.laplace import needed
 
 # Models of at least this probability get more draws if needed, out of MOST_MORE pairs shared by probability.
 MATTERS = 1e-3
 # Largest posterior probability of models with too few effective draws.
 TOLERATED = 0.05
-# Relative errors of marginal likelihoods that are reported.
-POOR = 0.05
-# Variances of improbable models are reported from this multiple of what is wanted.
-TIMES = 10.0
+# Relative errors of marginal likelihoods that may be too small, from few draws with most of the weight, and
+# what they must contribute to errors of probabilities to be reported: a fifth of the usual target.
+POOR, NOTICED = 0.05, 1e-3
 
 
 def few_effective(probability: FloatArray, effective: FloatArray) -> list[str]:
@@ -61,10 +60,10 @@ def poor_integrals(probability: FloatArray, variance: FloatArray, pairs: int) ->
         One text, or empty.
     """
     matters = probability > MATTERS
-    error = np.sqrt(variance[matters])
-    poor = np.maximum(POOR, np.sqrt(TIMES * TOTAL / probability[matters]))
-    bad = int(np.sum(error > poor))
-    if not bad:
+    p, error = probability[matters], np.sqrt(variance[matters])
+    poor = error > POOR
+    bad, share = int(poor.sum()), (p * (1.0 - p) * error)[poor]
+    if not np.sqrt(share @ share) > NOTICED:
         return []
     largest = beyond(float(error.max()), POOR, 0, percent=True)
     many = f"{bad} of the {error.size} models" if error.size > 1 else "the one model"

@@ -25,6 +25,9 @@ STORED = 256
 MOST_PAIRS, PAIR_SCALES = 500, (0.3, 1.0)
 # Share of a side of a term below which it gets the mass of its models, and least mass that is left to it.
 FEW_SIDE, LOG_LEAST_SIDE = 0.01, float(np.log(5e-4))
+# Largest range of linear predictors at an expansion point: exponentials of more become 0, and with them the
+# sums over risk sets where one column orders all times.
+WIDEST = 500.0
 # Largest number of models for learning corrections: the latest ones.
 MOST_LESSONS = 5000
 
@@ -83,6 +86,8 @@ class Surrogate:
             family = family.at(*values)
         w = np.ones(regression.y.size) if regression.weights is None else regression.weights
         linear = b @ columns
+        if (spread := np.ptp(linear)) > WIDEST:
+            b, linear = b * (WIDEST / spread), linear * (WIDEST / spread)
         eta = regression.offset + linear
         residual, weight = family.working(regression.y, eta, w)
         on_demand = len(columns) > STORED and type(family).information is Family.information

@@ -20,13 +20,11 @@ from pyrjsel.selection.samplers.reversible_jump.options import RJMCMCOptions
 # Number of terms up to which Laplace's approximation is a surrogate where no quadratic one fits, at a cost
 # that integrals have anyway.
 FEW = 20
-# Of more terms, largest proportion of models of a pilot with uneven importance weights times their columns.
-# On regular data it is 0. With 1.2 (569 rows nearly separated by 30 columns) jumps reached the same error in
-# half of the time, with 0.7 (60 rows, one level that separates, 25 terms) they took 18 times as long.
-MOST_UNEVEN = 1.0
-# Of more terms, largest mean number of draws of integrals of models from the prior. With 6,400 (the same
-# rows, probit) jumps took half of the time.
-MOST_HARD = 4000
+# Of more terms, largest proportion of models of a pilot with uneven importance weights, times their columns,
+# times the proportion of its walks that is rejected. On regular data it is 0. With 0.05 (1,129 rows, two levels
+# that separate, 25 terms) jumps took six times as long, with 0.2 (569 rows nearly separated by 30 columns) a
+# third of the time.
+MOST_UNEVEN = 0.1
 # Smallest acceptance rate of a pilot on the surrogate. It is 0.85 to 1 on regular data.
 LEAST_ACCEPTED = 0.25
 # Columns per row above which posteriors are far from normal: with 30 rows and 60 columns, "collapsed" had no
@@ -67,9 +65,9 @@ def sampler_of(
     pilot = pilot_of(regression, space)
     if pilot.width > crowd(regression):
         return "rjmcmc", {}
-    regular = pilot.acceptance >= LEAST_ACCEPTED and pilot.uneven * pilot.width <= MOST_UNEVEN
-    hard = pilot.uneven > 0.0 and draws_of(regression, space) > MOST_HARD
-    if space.n_terms <= FEW or (regular and not hard):
+    uneven = pilot.uneven * pilot.width * (1.0 - pilot.acceptance)
+    regular = pilot.acceptance >= LEAST_ACCEPTED and uneven <= MOST_UNEVEN
+    if space.n_terms <= FEW or regular:
         return "collapsed", {}
     return "rjmcmc", jumps_for(regression)
 
