@@ -8,7 +8,7 @@ import numpy as np
 from pyrjsel._typing import FloatArray
 
 # Largest number of shared integrals, of about 1 kB each, and numbers in all their weighted draws.
-MOST, NUMBERS = 2**15, 2**22
+MOST, NUMBERS = 2**15, 2**23
 # Largest number of shared Laplace values, of about 150 bytes each.
 MOST_MODES = 2**18
 

@@ -210,7 +210,7 @@ class JointFinder:
     ) -> tuple[float, FloatArray, FloatArray]:
         """Draw from another proposal for the last model; as :meth:`ModeFinder.reweigh`."""
         points, values = self.weighted(center, rays, radius, log_density)
-        return _weighed(points, values) if paired else _weighed(points[::2], values[::2])
+        return _weighed(points, values) if paired else _weighed(points[::2].copy(), values[::2])
 
     def weighted(
         self, center: FloatArray, rays: FloatArray, radius: FloatArray, log_density: FloatArray

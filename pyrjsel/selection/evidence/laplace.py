@@ -64,8 +64,9 @@ EVEN, SHARE, HEAVY = 0.5, 0.05, 25.0
 # judge and are used as they are.
 VARIANCE, MARGIN, HALF_MARGIN = 2e-5, 2.0, 1.4
 # Relative variances of improbable models may be larger: with TOTAL / probability, the error of a probability
-# over all models, the root of the sum of p^2 v, is at most that of TOTAL. None is above LOOSE.
-TOTAL, LOOSE = 1e-6, 1e-2
+# over all models, the root of the sum of p^2 v, is at most that of TOTAL. None is above LOOSE. Those of probable
+# models are at most MOST_OF_ONE / probability^2: one alone has no larger error than all others together.
+TOTAL, LOOSE, MOST_OF_ONE = 1e-6, 1e-2, 2e-6
 # Models with a smaller probability begin with at most RELIABLE pairs.
 RARE = 1e-3
 # So few are not even begun with in models of d columns where d^2 is more than MANY times the number of rows
@@ -403,6 +404,7 @@ class MarginalLikelihood:
         if whole is not None:
             probability = np.exp(min(self.finder.log_marginal - whole, 0.0))
             variance = max(variance, min(TOTAL / max(probability, TOTAL), LOOSE))
+            variance = min(variance, MOST_OF_ONE / max(probability, TOTAL) ** 2)
             count = count if probability > RARE else min(count, RELIABLE)
         mixture = self._mixture()
         pieces = self._two_piece() if JUDGED <= count and mixture is None else None
@@ -503,7 +505,7 @@ class MarginalLikelihood:
         """Return log densities (places, d, 2) at both sides along axes (d, d), relative to the mode."""
         d, finder = len(axes), self.finder
         rays = np.concatenate([np.zeros((1, d)), *(place * axes for place in places)])
-        rays = np.concatenate([rays, rays[: len(rays) % 2]])
+        rays = np.ascontiguousarray(np.concatenate([rays, rays[: len(rays) % 2]]))
         unit, _, weights = finder.reweigh(finder.at, rays, np.ones(len(rays)), np.zeros(len(rays)))
         with np.errstate(divide="ignore"):
             heights = np.log(weights) + unit
@@ -665,13 +667,13 @@ class MarginalLikelihood:
         return np.stack([mean, np.einsum("kl,kl->l", half, half)])
 
     def sample(
-        self, gamma: np.ndarray, size: int, rng: np.random.Generator
+        self, gamma: np.ndarray, size: int, rng: np.random.Generator, whole: float | None = None
     ) -> tuple[FloatArray, dict[str, FloatArray]]:
         """Draw internal coefficients (size, D + 1) and nuisance parameters of model `gamma` given the data.
 
         Systematic resampling of a weighted sample that is eight times as large, or less if there are many
-        rows, and has as many effective draws as requested, if 65,536 draws are enough. Where expansions
-        define the posterior, draws are independent.
+        rows, and has as many effective draws as requested, if 65,536 draws are enough. With `whole`, it is that
+        of :meth:`integrate` if that is as large. Where expansions define the posterior, draws are independent.
         """
         if self.at_maxima:
             return self._sample_normal(gamma, size, rng), {}
@@ -681,8 +683,11 @@ class MarginalLikelihood:
         least = SPARE / _efficiency(np.exp(log_control(radius, d, PROPOSAL_DF)))
         times = max(min(ROWS_PER_DRAW / self.regression.y.size, RESAMPLED), least)
         pairs = max(self.pairs, int(np.ceil(times * size / 4.0)) * 2)
-        # Few draws need no precise integral: its relative variance is that of as many effective draws.
-        found = self.integrate(gamma, pairs=pairs, draws=True, variance=max(self.variance, 1.0 / (times * size)))
+        found = None if whole is None else self.integrate(gamma, draws=True, whole=whole)
+        if found is None or min(found.draws / times, found.effective) < size:
+            # Few draws need no precise integral: its relative variance is that of as many effective draws.
+            variance = max(self.variance, 1.0 / (times * size))
+            found = self.integrate(gamma, pairs=pairs, draws=True, variance=variance)
         found = self.with_effective(gamma, found, size)
         assert found.samples is not None
         assert found.weights is not None

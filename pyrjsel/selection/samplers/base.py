@@ -372,6 +372,10 @@ class Chain:
             return found
         return replace(found, averages=averages.of(self.done - self.job.burn_in, self.job.thin, self.unit))
 
+    def single_models(self) -> SingleModel:
+        """Return an evaluator of single models that draws coefficients of those visited."""
+        return self.job.single()
+
     def finish(self, completed: bool) -> ChainDraws:
         """Return the draws, with coefficients for every `coefficients_every`-th one."""
         found, job = self.look(), self.job
@@ -382,7 +386,7 @@ class Chain:
         ahead.state = self.rng.bit_generator.state
         some = found.index[:: job.coefficients_every]
         rng = np.random.Generator(ahead.jumped())
-        coefficients, nuisance = draw_afterwards(job.single(), self.collector.table.models, some, rng)
+        coefficients, nuisance = draw_afterwards(self.single_models(), self.collector.table.models, some, rng)
         return replace(found, coefficients=coefficients, nuisance=nuisance)
 
 

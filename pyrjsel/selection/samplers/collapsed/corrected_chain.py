@@ -388,6 +388,10 @@ class CorrectedChain(CollapsedChain):
         self.sum += mode
         self.count += 1.0
 
+    def single_models(self) -> Integrals:
+        """Return the integrals, whose draws give coefficients."""
+        return self.integrals
+
     def finish(self, completed: bool) -> ChainDraws:
         """Return the recorded values; frequently visited models get enough draws for coefficients."""
         found = super().finish(completed)

@@ -5,11 +5,12 @@ from dataclasses import dataclass
 import numpy as np
 
 from pyrjsel._errors import DataError
-from pyrjsel._typing import ByteArray
+from pyrjsel._typing import ByteArray, FloatArray
 from pyrjsel.model_space import ModelSpace, pack
 from pyrjsel.model_space.bits import n_words
 from pyrjsel.selection.evidence.integral import Integral
 from pyrjsel.selection.evidence.laplace import MarginalLikelihood
+from pyrjsel.selection.regression.glm import Regression
 from pyrjsel.selection.samplers.base import Job
 from pyrjsel.selection.samplers.collapsed._corrected import KnownModels
 
@@ -74,6 +75,21 @@ class Integrals:
             self.known.append(known)
         return self.known[row]
 
+    @property
+    def regression(self) -> Regression:
+        """The regression of the models."""
+        return self.marginal.regression
+
+    def sample(
+        self, gamma: ByteArray, size: int, rng: np.random.Generator
+    ) -> tuple[FloatArray, dict[str, FloatArray]]:
+        """Draw coefficients and nuisance parameters of a model as its integral does."""
+        return self.marginal.sample(gamma, size, rng, self._whole(float(self.space.log_prior(gamma))))
+
+    def _whole(self, log_prior: float) -> float | None:
+        """Return the log mass of all models divided by the prior of one."""
+        return None if self.whole is None or not self.exact else self.whole - log_prior
+
     def make_room(self) -> None:
         """Forget all models if there are too many."""
         if len(self.known) > KEPT_INTEGRALS:
@@ -84,8 +100,7 @@ class Integrals:
         log_prior = float(self.space.log_prior(gamma))
         try:
             if self.exact:
-                whole = None if self.whole is None else self.whole - log_prior
-                found = self.marginal.integrate(gamma, whole=whole)
+                found = self.marginal.integrate(gamma, whole=self._whole(log_prior))
             else:
                 found = self.marginal.approximate(gamma)
         except DataError:
