@@ -159,8 +159,8 @@ def test_few_pairs_are_enough_for_large_samples():
 def test_few_pairs_are_not_enough_for_a_level_without_events(prior):
     """Three of 1,000 rows, with a posterior whose tail few draws meet.
 
-    With 32 pairs and no look at the tail, errors of the 40 integrals were up to 11 times those stated. Of
-    right ones the largest has a normal quantile of 3.2 and stated errors that err by a fifth.
+    With 32 pairs and one scale for both sides of the mode, errors of the 40 integrals were up to 11 times
+    those stated. Of right ones the largest has a normal quantile of 3.2 and stated errors that err by a fifth.
     """
     rng = np.random.default_rng(1003)
     x = rng.normal(size=(1000, 5))
@@ -178,5 +178,5 @@ def test_few_pairs_are_not_enough_for_a_level_without_events(prior):
         found = [integral(seed, 32) for seed in range(20)]
         error = np.array([one.log_marginal for one in found]) - truth.log_marginal
         assert np.all(np.abs(error) < 4.5 * np.sqrt([one.variance + truth.variance for one in found]))
-        assert min(one.draws for one in found) >= 512
-    assert integral(0, 32, 1 - models[0]).draws < 512
+        assert min(one.draws for one in found) >= 128
+    assert integral(0, 32, 1 - models[0]).draws == 64

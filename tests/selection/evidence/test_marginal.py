@@ -467,6 +467,10 @@ def test_arguments_that_do_not_fit_are_refused(kit):
         small.integrate_at(gamma, np.ones(4), np.eye(4), 0.0, np.ones(2), np.ones((2, 4)), 8.0)
 
 
+# Integrals of three models, of few coefficients of one of them, and of many of another in two attempts.
+COMPUTED = 5
+
+
 def test_shared_integrals_are_the_same_whoever_computes_them(kit, monkeypatch):
     case = kit.case(["a", "b"], seed=3, coef_prior=GPrior("n"), n=60, signal=0.6)
     models = [np.array(model, dtype=np.uint8) for model in ((1, 0), (0, 1), (1, 1))]
@@ -485,9 +489,9 @@ def test_shared_integrals_are_the_same_whoever_computes_them(kit, monkeypatch):
         MarginalLikelihood, "_integrate", lambda self, *args: calls.append(args) or compute(self, *args)
     )
     alone = found(None)
-    assert len(calls) == 5
-    # The second model needs more draws for its coefficients; without room for draws, so does the first.
-    for numbers, computed in ((10**9, 4), (0, 5)):
+    assert len(calls) == COMPUTED
+    # Coefficients have integrals of their own, and the second model needs more draws than that.
+    for numbers, computed in ((10**9, COMPUTED), (0, COMPUTED)):
         monkeypatch.setattr(integral, "NUMBERS", numbers)
         calls.clear()
         shared = SharedIntegrals()

@@ -144,8 +144,9 @@ def test_rare_dummies_against_a_long_estimate(weak_prior):
     truth, uncertain = long_estimate(regression)
     assert uncertain < 0.01
     error, z, found = replicated(regression, truth)
-    assert {one.stages for one in found} == {integration.STAGES + 1}
-    # Proposals at the mode had 0.6, 0.36 and 2.3 here.
+    # Two pieces an axis are enough; with one, five matched proposals followed.
+    assert {one.stages for one in found} <= {1, 2}
+    # Proposals at the mode with one piece had 0.6, 0.36 and 2.3 here.
     assert error.std(ddof=1) < 0.05
     assert abs(error.mean()) < 6 * np.hypot(error.std(ddof=1) / np.sqrt(SEEDS), uncertain)
     # About their own mean (the truth is uncertain): 39 df, 2.4 is passed with probability 2e-6.
@@ -241,7 +242,7 @@ def test_later_stages_use_the_stream_of_the_model():
     first = marginal.integrate(full)
     marginal.integrate(np.array([0, 1, 0, 1, 1, 1], dtype=np.uint8))
     again = marginal.integrate(full)
-    assert first.stages > 2
+    assert first.stages > 1
     assert (first.log_marginal, first.variance) == (again.log_marginal, again.variance)
     np.testing.assert_array_equal(first.moments, again.moments)
 
@@ -344,18 +345,20 @@ class TestReportedErrors:
     def test_a_fit_says_so(self, sampler, monkeypatch):
         _, x, y = rare_dummies(GPrior("4n"))
         data = pd.DataFrame(x, columns=[*"abcdez"]).assign(y=y)
-        model = rj.logit("y ~ a + b + c + d + e + z", data, coef_prior=Normal(100.0), always=[*"abcdez"])
+        model = rj.logit("y ~ a + b + c + d + e + z", data, coef_prior=Normal(100.0), always=[*"abcde"])
         options = {"sampler": sampler, "rng": 1, "n_jobs": 1, "progress": False, "pairs": 256}
         if sampler == "collapsed":
             options |= {"draws": 50, "chains": 2}
         with pytest.warns(SeparationWarning):
             good = model.fit(**options)
         assert not good.posterior.notes
-        # The proposal at the mode alone.
+        # The proposal at the mode alone, with one piece.
+        for name in ("TAIL", "MOST_OF_ONE"):
+            monkeypatch.setattr(integration, name, np.inf)
         for module in (integration, integrals):
             monkeypatch.setattr(module, "VARIANCE", np.inf)
         monkeypatch.setattr(integration, "SHARE", 1.0)
-        with pytest.warns(SeparationWarning), pytest.warns(ConvergenceWarning, match="the one model") as seen:
+        with pytest.warns(SeparationWarning), pytest.warns(ConvergenceWarning, match="models with post") as seen:
             poor = model.fit(**options)
         assert {warning.filename for warning in seen} == {__file__}
         assert "increase 'pairs' (now 256)" in poor.posterior.notes[0]
