@@ -463,3 +463,15 @@ def test_posteriors_of_draws_from_the_prior_are_calibrated(sampler):
     p, inside, ranks = np.array(found, dtype=float).T
     assert stats.kstest(ranks[np.isfinite(ranks)], "uniform").pvalue > 5e-7
     assert abs(np.mean(p - inside)) < 5 * np.std(p - inside) / np.sqrt(p.size)
+
+
+@pytest.mark.filterwarnings("ignore::pyrjsel.PyrjselWarning")
+def test_a_column_that_orders_all_times():
+    """Its coefficient is some hundreds, where sums over risk sets are 0 in double precision."""
+    rng = np.random.default_rng(1)
+    data = pd.DataFrame(rng.normal(size=(300, 14))).add_prefix("x")
+    data["y"] = rng.integers(1, 80, 300)
+    data["log_time"] = np.log(data["y"])
+    found = rj.cox("y ~ .", data).fit(rng=1, sampler="collapsed", progress=False)
+    assert found.inclusion.loc["log_time", "posterior"] > 0.999
+    assert found.inclusion["posterior"].drop("log_time").max() < 0.5

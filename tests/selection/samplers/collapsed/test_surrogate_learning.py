@@ -6,7 +6,7 @@ import pytest
 
 import pyrjsel as rj
 from pyrjsel.selection.evidence.laplace import MarginalLikelihood
-from pyrjsel.selection.evidence.surrogate import Surrogate, learn_corrections
+from pyrjsel.selection.evidence.surrogate import Surrogate, learn_corrections, with_sides
 
 
 def counts(rng, mean):
@@ -94,6 +94,27 @@ def test_corrections_of_pairs():
     noise = gamma @ slopes + rng.normal(size=len(gamma))
     shrunk = learn_corrections(at, gamma, noise, weight, model.regression, model.space).pairs
     assert shrunk is None or np.abs(shrunk).max() < 0.5
+
+
+def test_sides_get_their_mass():
+    """Of all models of three terms, with a surrogate that has .05 to .2 of models that hardly matter."""
+    data = pd.DataFrame(np.random.default_rng(1).normal(size=(20, 3)), columns=[*"abc"])
+    model = rj.LogitSelection(np.arange(20) % 2 * 1.0, data)
+    gamma = np.array([[i >> 2 & 1, i >> 1 & 1, i & 1] for i in range(8)], dtype=np.uint8)
+    odds = np.log([1e-3, 1.0, 1e-6]), np.log([0.05, 1.0, 0.2])
+    # a is in few models, c is in hardly any, and b in a half.
+    mass, assumed = (gamma @ each for each in odds)
+    learnt = with_sides(Surrogate(np.zeros(4), np.zeros(3)), gamma, mass, mass - assumed, model.space)
+    found = assumed + gamma @ learnt.correction
+    share = np.exp(found) @ gamma / np.exp(found).sum()
+    assert learnt.correction[1] == 0.0
+    # That of a is nearly right, up to the order in which both are mended; c keeps what other models may have.
+    np.testing.assert_allclose(share, [1e-3, 0.5, 5e-4], rtol=0.25)
+    # The same for models without a term, and none where the surrogate has less than that.
+    other = with_sides(Surrogate(np.zeros(4), np.zeros(3)), 1 - gamma, mass, mass - assumed, model.space)
+    np.testing.assert_allclose(other.correction, -learnt.correction)
+    little = with_sides(Surrogate(np.zeros(4), np.zeros(3)), gamma, assumed, assumed - mass, model.space)
+    assert not little.correction.any()
 
 
 @pytest.mark.parametrize("name", ["logit", "multinomial"])
