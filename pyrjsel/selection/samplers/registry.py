@@ -38,7 +38,7 @@ AUTO = "auto"
 # "auto" enumerates models that take an integral each if their number times (ROWS + rows + A_DRAW draws) is at
 # most this, which takes some seconds. Draws are those of an integral, MOST_DRAWS at most. Integrals over a g
 # or a parameter of the likelihood take UNKNOWN_G and NUISANCE times as long, those of K classes (K - 1)^2.
-INTEGRATED, ROWS, A_DRAW, MOST_DRAWS = 60_000_000, 4_000, 5, 2**14
+INTEGRATED, ROWS, A_DRAW, MOST_DRAWS = 60_000_000, 4_000, 15, 2**14
 UNKNOWN_G, NUISANCE = 2, 3
 # FEW models of few rows, together at most FEW_ROWS, are enumerated however many draws they take: chains visit
 # nearly all of them. With 15 rows of three classes and 10 terms these had no useful result after minutes.
