@@ -15,8 +15,8 @@ from pyrjsel.model_space._index cimport slot_of
 from pyrjsel.selection.samplers._walk cimport Walk
 from pyrjsel.selection.samplers._walk import SingularModelError
 
-# Limit of arguments of exp, which only chains without burn-in have come near.
-cdef double MOST_LOG_WEIGHT = 300.0
+# Models with more than e to this times the weight of the first one are left out of the weighted averages.
+cdef double HIDDEN = 3.0
 
 cdef struct known_t:
     double log_mass
@@ -250,8 +250,8 @@ cdef class CorrectedWalk:
                 if sums is None:
                     continue
                 if J:
-                    path_into(&sums[0, 0], J, self.gamma,
-                              exp(fmin(reference[0] - self.ratio_before, MOST_LOG_WEIGHT)), self.paths, time)
+                    path_into(&sums[0, 0], J, self.gamma, self.proposal, reference[0] - self.ratio_before,
+                              reference[0] - self.ratio_found, self.paths, time)
                 if (done + i) % thin == 0:
                     row = self.found if self.accepted else self.before
                     known = &self.known.known[row]
@@ -270,22 +270,33 @@ cdef class CorrectedWalk:
         return np.asarray(self.arrays[0])[[0, -1], :self.walk.n_terms]
 
 
-cdef void path_into(double* sums, Py_ssize_t n, const unsigned char* gamma, double weight,
-                    const double* paths, double time) noexcept nogil:
+cdef void path_into(double* sums, Py_ssize_t n, const unsigned char* gamma, const unsigned char* end,
+                    double log_weight, double log_weight_end, const double* paths,
+                    double time) noexcept nogil:
     """Add the initial model of an iteration and its path (2, n) of a given time to the averages.
 
-    `weight` is the ratio of the surrogate to the posterior, up to a constant.
+    Weights are ratios of the surrogate to the posterior, up to a constant. Those of models that the surrogate
+    has far too often are so large that draws hardly ever show them, and averages without them are biased.
+    These are over the surrogate without such models: an iteration from or to one counts for nothing, and the
+    path to one as if all of it were there, like its end.
     """
     cdef Py_ssize_t j
+    cdef bint hidden = log_weight_end > HIDDEN
+    cdef double weight = 0.0 if log_weight > HIDDEN else exp(log_weight), here, there
     for j in range(n):
+        here, there = paths[j] / time, paths[n + j] / time
+        if hidden:
+            here, there = here - end[j], there - (1 - end[j])
         if gamma[j]:
             sums[j] += 1.0
-            sums[n + j] += weight
-            sums[2 * n + j] += weight * weight
-        sums[3 * n + j] += weight * (paths[j] / time)
-        sums[4 * n + j] += weight * (paths[n + j] / time)
-        sums[5 * n + j] += weight
-        sums[6 * n + j] += weight * weight
+            if not hidden:
+                sums[n + j] += weight
+                sums[2 * n + j] += weight * weight
+        sums[3 * n + j] += weight * here
+        sums[4 * n + j] += weight * there
+        if not hidden:
+            sums[5 * n + j] += weight
+            sums[6 * n + j] += weight * weight
 
 
 cdef void moments_into(double* sums, Py_ssize_t width, Py_ssize_t d, const Py_ssize_t* columns,

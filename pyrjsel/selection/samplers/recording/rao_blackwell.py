@@ -12,7 +12,8 @@ mean. So
 
 estimates the mean of gamma_t, with a variance that depends on the error of the surrogate: if v is constant,
 it is that of averages of h. A term in no draw, or in all, has the estimate of the surrogate, with unknown
-error.
+error. pi~ is restricted to models that draws can show, with v not far above the average: of others hardly any
+draw would be seen, so that the mean without them would not be 0 (``_corrected.pyx``).
 """
 
 from collections.abc import Sequence
