@@ -67,16 +67,17 @@ VARIANCE, MARGIN, HALF_MARGIN = 2e-5, 2.0, 1.4
 # over all models, the root of the sum of p^2 v, is at most that of TOTAL. None is above LOOSE. Those of probable
 # models are at most MOST_OF_ONE / probability^2: one alone has no larger error than all others together.
 TOTAL, LOOSE, MOST_OF_ONE = 1e-6, 1e-2, 2e-6
-# Models with a smaller probability begin with at most RELIABLE pairs.
+# Models with a smaller probability begin with at most RELIABLE pairs, others with at least as many, and with
+# twice as many from ten times this.
 RARE = 1e-3
 # So few are not even begun with in models of d columns where d^2 is more than MANY times the number of rows
 # and the root of the variance that is wanted: by the growth of errors, they would not be enough.
 RELIABLE, MANY = 64, 7.0
 # Where a posterior has a tail, at AWAY standard deviations along a coordinate with more than e^TAIL times
-# the density of the normal one, such as that of a level without events, less than many hundred pairs often
-# miss it, and their variance with it: there the proposal has two scales an axis, from densities at distances
-# PLACES. Nearly normal posteriors have e^0.4 times at most, those of rare levels e^1.7.
-AWAY, TAIL, PLACES = 3.0, 1.0, (1.0, 3.0, 9.0)
+# the density of the normal one, such as that of a level without events, less than CAREFUL pairs often miss
+# it, and their variance with it. Nearly normal posteriors have e^0.4 times at most, those of rare levels
+# e^1.7. There the proposal has two scales an axis, from densities at distances PLACES.
+AWAY, TAIL, PLACES, CAREFUL = 3.0, 1.0, (1.0, 3.0, 9.0), 256
 # For tables of visited models: more would take seconds for each wide model.
 TABLE_VARIANCE = 1e-3
 JUDGED = 32
@@ -405,13 +406,18 @@ class MarginalLikelihood:
             probability = np.exp(min(self.finder.log_marginal - whole, 0.0))
             variance = max(variance, min(TOTAL / max(probability, TOTAL), LOOSE))
             variance = min(variance, MOST_OF_ONE / max(probability, TOTAL) ** 2)
-            count = count if probability > RARE else min(count, RELIABLE)
+            if probability <= RARE:
+                count = min(count, RELIABLE)
+            elif count >= JUDGED:
+                count = max(count, RELIABLE if probability <= 10.0 * RARE else 2 * RELIABLE)
         mixture = self._mixture()
-        pieces = self._two_piece() if JUDGED <= count and mixture is None else None
-        if JUDGED <= count < RELIABLE and (pieces is not None or self._has_many_columns(variance)):
-            count = RELIABLE
+        long, pieces = self._tail() if JUDGED <= count and mixture is None else (False, None)
         at_mode = partial(self._at_mode, rng=rng, pieces=pieces)
         normal = self._normal_moments() if pieces is None else None
+        if JUDGED <= count < CAREFUL and long:
+            count = CAREFUL
+        elif JUDGED <= count < RELIABLE and self._has_many_columns(variance):
+            count = RELIABLE
         stage = first = at_mode(count, halves=JUDGED <= count < 2 * MOST)
         even = stage.even and mixture is None
         slack, more = max(1.0, RELIABLE / count), 0
@@ -430,7 +436,7 @@ class MarginalLikelihood:
         last = (even and not failed) or (count < JUDGED and mixture is None)
         while not last:
             stages += 1
-            if mixture is None and stages > STAGES and _better_at_mode(first, stage, pieces is not None):
+            if mixture is None and stages > STAGES and _better_at_mode(first, stage, long):
                 stage = at_mode(max(count, 2 * MOST))
                 break
             size = min(max(stage.pairs * (2 if stages > 2 else 1), FEWEST), MOST)
@@ -485,21 +491,23 @@ class MarginalLikelihood:
         d, rows = self.finder.at.size, self.regression.y.size
         return d * d > MANY * rows * float(np.sqrt(variance))
 
-    def _two_piece(self) -> TwoPiece | None:
-        """Return a proposal with two scales an axis if the posterior of the last model has a long tail.
+    def _tail(self) -> tuple[bool, TwoPiece | None]:
+        """Return whether the posterior of the last model has a long tail, and a proposal for it.
 
-        Axes are those of the Cholesky factor with the most skewed coordinates first, each with those after it
-        at their conditional means.
+        It has two scales an axis, unless g is unknown: its mixture has longer tails. Axes are those of the
+        Cholesky factor with the most skewed coordinates first, each with those after it at their conditional
+        means.
         """
         half = inverse(self.finder.factor)
         covariance = half.T @ half
         axes = covariance / np.sqrt(np.diag(covariance))[:, None]
         (heights,) = self._heights(axes, (AWAY,))
-        if heights.max() + 0.5 * AWAY**2 <= TAIL:
-            return None
+        long = bool(heights.max() + 0.5 * AWAY**2 > TAIL)
+        if not long or self.regression.prior.mixture is not None:
+            return long, None
         order = np.argsort(-np.abs(heights[:, 0] - heights[:, 1]), kind="stable")
         axes[:, order] = np.linalg.cholesky(covariance[np.ix_(order, order)]).T
-        return TwoPiece.along(axes, np.array(PLACES), self._heights(axes, PLACES))
+        return True, TwoPiece.along(axes, np.array(PLACES), self._heights(axes, PLACES))
 
     def _heights(self, axes: FloatArray, places: tuple[float, ...]) -> FloatArray:
         """Return log densities (places, d, 2) at both sides along axes (d, d), relative to the mode."""
@@ -579,7 +587,7 @@ class MarginalLikelihood:
         gamma = np.ascontiguousarray(gamma, dtype=np.uint8)
         self.finder.mode(gamma)
         self.check_mode()
-        return not self._at_mode(self.pairs, self.stream(gamma), pieces=self._two_piece()).even
+        return not self._at_mode(self.pairs, self.stream(gamma), pieces=self._tail()[1]).even
 
     def check_mode(self) -> None:
         """Raise :class:`DataError` unless the last search found a mode."""

@@ -115,10 +115,11 @@ def test_without_a_long_tail_there_is_one_piece(kit):
     marginal = MarginalLikelihood(case.regression, bytes(16), 32, 5)
     full = np.ones(4, dtype=np.uint8)
     marginal.mode(full)
-    assert marginal._two_piece() is None
+    assert marginal._tail() == (False, None)
     x, y = level()
     marginal = MarginalLikelihood(Regression.build(x, y, [1, 1], GPrior("n")), bytes(16), 32, 3)
     marginal.mode(full[:2])
-    pieces = marginal._two_piece()
+    long, pieces = marginal._tail()
+    assert long
     # The first axis is the level's: its negative side is long.
     assert pieces.scales[1, 0] > 1.5 > 1.0 > pieces.scales[0, 0]
