@@ -64,8 +64,8 @@ EVEN, SHARE, HEAVY = 0.5, 0.05, 25.0
 # judge and are used as they are.
 VARIANCE, MARGIN, HALF_MARGIN = 2e-5, 2.0, 1.4
 # Relative variances of improbable models may be larger: with TOTAL / probability, the error of a probability
-# over all models, the root of the sum of p^2 v, is at most that of TOTAL. None is above LOOSE. Those of probable
-# models are at most MOST_OF_ONE / probability^2: one alone has no larger error than all others together.
+# over all models, the root of the sum of p^2 v, is at most that of TOTAL. None is above LOOSE. Those of
+# probable models are at most MOST_OF_ONE / probability^2: one alone has no larger error than all others.
 TOTAL, LOOSE, MOST_OF_ONE = 1e-6, 1e-2, 2e-6
 # Models with a smaller probability begin with at most RELIABLE pairs, others with at least as many, and with
 # twice as many from ten times this.
@@ -411,7 +411,7 @@ class MarginalLikelihood:
             elif count >= JUDGED:
                 count = max(count, RELIABLE if probability <= 10.0 * RARE else 2 * RELIABLE)
         mixture = self._mixture()
-        long, pieces = self._tail() if JUDGED <= count and mixture is None else (False, None)
+        long, pieces = self._tail() if count >= JUDGED and mixture is None else (False, None)
         at_mode = partial(self._at_mode, rng=rng, pieces=pieces)
         normal = self._normal_moments() if pieces is None else None
         if JUDGED <= count < CAREFUL and long:
@@ -680,8 +680,9 @@ class MarginalLikelihood:
         """Draw internal coefficients (size, D + 1) and nuisance parameters of model `gamma` given the data.
 
         Systematic resampling of a weighted sample that is eight times as large, or less if there are many
-        rows, and has as many effective draws as requested, if 65,536 draws are enough. With `whole`, it is that
-        of :meth:`integrate` if that is as large. Where expansions define the posterior, draws are independent.
+        rows, and has as many effective draws as requested, if 65,536 draws are enough. With `whole`, it is
+        that of :meth:`integrate` if that is as large. Where expansions define the posterior, draws are
+        independent.
         """
         if self.at_maxima:
             return self._sample_normal(gamma, size, rng), {}

@@ -23,6 +23,9 @@ RIDGE = 0.25
 STORED = 256
 # Largest number of pairs of terms with corrections, and their size relative to those of terms, as expected.
 MOST_PAIRS, PAIR_SCALES = 500, (0.3, 1.0)
+# A model matters less for learning if its log mass is so much below that of the median visit, by the
+# posterior and by the surrogate, which is learnt in so many passes.
+NEAR, PASSES = 3.0, 3
 # Share of a side of a term below which it gets the mass of its models, and least mass that is left to it.
 FEW_SIDE, LOG_LEAST_SIDE = 0.01, float(np.log(5e-4))
 # Largest range of linear predictors at an expansion point: exponentials of more become 0, and with them the
@@ -219,6 +222,40 @@ def learn_corrections(
         learnt = np.clip(np.arange(space.log_size.size), size.min() - beyond, size.max() + beyond)
         of_size = found[-1] * (learnt - middle) ** 2 / spread
     return Surrogate(at, found[:n_terms], of_size, pairs)
+
+
+def learn_masses(
+    at: FloatArray,
+    gamma: ByteArray,
+    log_mass: FloatArray,
+    log_ratio: FloatArray,
+    visits: FloatArray,
+    typical: float,
+    regression: Regression,
+    space: ModelSpace,
+) -> Surrogate:
+    """Return the surrogate around `at` with what models teach that it or the posterior thinks probable.
+
+    Parameters
+    ----------
+    at : ndarray
+    gamma : ndarray (m, J)
+        Distinct models.
+    log_mass, log_ratio : ndarray (m,)
+        Their log posterior masses, and log ratios to those of the surrogate without corrections.
+    visits : ndarray (m,)
+    typical : float
+        Log mass of the median visit.
+    regression : Regression
+    space : ModelSpace
+    """
+    assumed, learnt = log_mass, Surrogate(at, np.zeros(space.n_terms))
+    for _ in range(PASSES if len(gamma) else 0):
+        weight = visits * np.exp(np.minimum(np.maximum(log_mass, assumed) - typical + NEAR, 0.0))
+        learnt = learn_corrections(at, gamma, log_ratio, weight, regression, space)
+        left = log_ratio - [learnt.corrected(model, space) for model in gamma]
+        assumed = log_mass - left + np.average(left, weights=weight)
+    return with_sides(learnt, gamma, log_mass, log_ratio, space) if len(gamma) else learnt
 
 
 def with_sides(

@@ -21,9 +21,9 @@ from pyrjsel.selection.samplers.reversible_jump.options import RJMCMCOptions
 # that integrals have anyway.
 FEW = 20
 # Of more terms, largest proportion of models of a pilot with uneven importance weights, times their columns,
-# times the proportion of its walks that is rejected. On regular data it is 0. With 0.05 (1,129 rows, two levels
-# that separate, 25 terms) jumps took six times as long, with 0.2 (569 rows nearly separated by 30 columns) a
-# third of the time.
+# times the proportion of its walks that is rejected. On regular data it is 0. With 0.05 (1,129 rows, two
+# levels that separate, 25 terms) jumps took six times as long, with 0.2 (569 rows nearly separated by 30
+# columns) a third of the time.
 MOST_UNEVEN = 0.1
 # Smallest acceptance rate of a pilot on the surrogate. It is 0.85 to 1 on regular data.
 LEAST_ACCEPTED = 0.25

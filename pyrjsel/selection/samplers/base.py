@@ -31,6 +31,7 @@ from pyrjsel.selection.samplers.recording.recorder import (
     Block,
     ChainDraws,
     Collector,
+    DrawsCoefficients,
     Manner,
     draw_afterwards,
     n_draws,
@@ -372,7 +373,7 @@ class Chain:
             return found
         return replace(found, averages=averages.of(self.done - self.job.burn_in, self.job.thin, self.unit))
 
-    def single_models(self) -> SingleModel:
+    def single_models(self) -> DrawsCoefficients:
         """Return an evaluator of single models that draws coefficients of those visited."""
         return self.job.single()
 

@@ -160,7 +160,8 @@ def test_few_pairs_are_not_enough_for_a_level_without_events(prior):
     """Three of 1,000 rows, with a posterior whose tail few draws meet.
 
     With 32 pairs and one scale for both sides of the mode, errors of the 40 integrals were up to 11 times
-    those stated. Of right ones the largest has a normal quantile of 3.2 and stated errors that err by a fifth.
+    those stated. Of right ones the largest has a normal quantile of 3.2 and stated errors that err by a
+    fifth.
     """
     rng = np.random.default_rng(1003)
     x = rng.normal(size=(1000, 5))

@@ -358,7 +358,10 @@ class TestReportedErrors:
         for module in (integration, integrals):
             monkeypatch.setattr(module, "VARIANCE", np.inf)
         monkeypatch.setattr(integration, "SHARE", 1.0)
-        with pytest.warns(SeparationWarning), pytest.warns(ConvergenceWarning, match="models with post") as seen:
+        with (
+            pytest.warns(SeparationWarning),
+            pytest.warns(ConvergenceWarning, match="models with post") as seen,
+        ):
             poor = model.fit(**options)
         assert {warning.filename for warning in seen} == {__file__}
         assert "increase 'pairs' (now 256)" in poor.posterior.notes[0]

@@ -30,7 +30,7 @@ from pyrjsel.selection.evidence._laplace_evidence import LaplaceEvidence
 from pyrjsel.selection.evidence.importance_quality import MATTERS
 from pyrjsel.selection.evidence.integral import SharedIntegrals
 from pyrjsel.selection.evidence.laplace import MarginalLikelihood
-from pyrjsel.selection.evidence.surrogate import Surrogate, learn_corrections, with_sides
+from pyrjsel.selection.evidence.surrogate import Surrogate, learn_masses
 from pyrjsel.selection.samplers._walk import SingularModelError
 from pyrjsel.selection.samplers.base import Job
 from pyrjsel.selection.samplers.collapsed._corrected import CorrectedWalk
@@ -72,9 +72,6 @@ MOST_FLIPPED = 64
 # Terms that fewer of the visited models had or lacked are looked at beside so many of them, with at most
 # PROBES models in all: from two models without a term its correction was wrong by four.
 FEW_SIDES, PROBES = 20, 400
-# A model matters less for learning if its log mass is so much below that of the median visit, by the posterior
-# and by the surrogate, which is learnt in so many passes.
-NEAR, PASSES = 3.0, 3
 # Largest number of the last models of burn-in from which a surrogate learns: some hundredths of a second.
 LESSONS = 2**10
 # Log masses of all models are rounded to a multiple of this: chains with the same share their integrals.
@@ -447,14 +444,9 @@ class CorrectedChain(CollapsedChain):
         job = self.job
         if not self.replace_surrogate(Surrogate(at, np.zeros(job.space.n_terms))):
             return self.surrogate
-        gamma, mass, ratio, count = self.lessons()
-        typical, assumed = np.median(self.log_masses[-LESSONS:]), mass
-        for _ in range(PASSES):
-            weight = count * np.exp(np.minimum(np.maximum(mass, assumed) - typical + NEAR, 0.0))
-            learnt = learn_corrections(self.surrogate.at, gamma, ratio, weight, job.regression, job.space)
-            left = ratio - [learnt.corrected(model, job.space) for model in gamma]
-            assumed = mass - left + np.average(left, weights=weight)
-        return self.reaching(self.flipped(with_sides(learnt, gamma, mass, ratio, job.space)))
+        typical = float(np.median(self.log_masses[-LESSONS:]))
+        learnt = learn_masses(self.surrogate.at, *self.lessons(), typical, job.regression, job.space)
+        return self.reaching(self.flipped(learnt))
 
     def probes(self) -> tuple[list[ByteArray], list[float]]:
         """Return models beside visited ones with terms flipped that few had or lacked, and log masses."""

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import Any, Protocol
 
 import numpy as np
 import scipy
@@ -13,7 +14,6 @@ from pyrjsel.model_space import PackedModels, SparseModels, SparseTable, pack, t
 from pyrjsel.report.errors import IndicatorStats, indicator_stats
 from pyrjsel.runtime import FitSettings, power_of_2
 from pyrjsel.selection.posterior import Moments
-from pyrjsel.selection.protocols import SingleModel
 from pyrjsel.selection.samplers.recording.averages import Averages, Segments
 from pyrjsel.storage import Content
 
@@ -359,8 +359,21 @@ def recorded_vectors(coefficients: FloatArray, values: Values, nuisance: Nuisanc
     return {**aside, "coefficients": nuisance.join(coefficients, values)}
 
 
+class DrawsCoefficients(Protocol):
+    """What draws coefficients and nuisance parameters of single models."""
+
+    @property
+    def regression(self) -> Any:
+        """The regression of the models."""
+
+    def sample(
+        self, gamma: np.ndarray, size: int, rng: np.random.Generator, /
+    ) -> tuple[FloatArray, dict[str, FloatArray]]:
+        """Draw coefficients (size, D + 1) and nuisance parameters of a model (J,)."""
+
+
 def draw_afterwards(
-    single: SingleModel, models: PackedModels, index: np.ndarray, rng: np.random.Generator
+    single: DrawsCoefficients, models: PackedModels, index: np.ndarray, rng: np.random.Generator
 ) -> "tuple[scipy.sparse.csr_array, dict[str, FloatArray]]":
     """Draw coefficients (m, D + 1) and nuisance parameters (m,) given each of the models `index` (m,)."""
     width = single.regression.n_columns
