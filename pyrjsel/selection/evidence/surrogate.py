@@ -31,8 +31,6 @@ FEW_SIDE, LOG_LEAST_SIDE = 0.01, float(np.log(5e-4))
 # Largest range of linear predictors at an expansion point: exponentials of more become 0, and with them the
 # sums over risk sets where one column orders all times.
 WIDEST = 500.0
-# Largest number of models for learning corrections: the latest ones.
-MOST_LESSONS = 5000
 
 
 @dataclass(frozen=True)
@@ -150,23 +148,6 @@ class Surrogate:
         return found
 
 
-def learn_correction(gamma: ByteArray, log_ratio: FloatArray) -> FloatArray:
-    """Return the correction (J,): a ridge regression of log m - log m~ on the terms of models.
-
-    Parameters
-    ----------
-    gamma : ndarray (m, J)
-        Visited models.
-    log_ratio : ndarray (m,)
-        Log ratio of the marginal likelihood to that of the surrogate without correction.
-
-    Returns
-    -------
-    ndarray (J,)
-    """
-    return _ridge(gamma[-MOST_LESSONS:].astype(float), log_ratio[-MOST_LESSONS:])
-
-
 def learn_corrections(
     at: FloatArray,
     gamma: ByteArray,
@@ -208,14 +189,14 @@ def learn_corrections(
     pairs = None
     if 0 < first.size <= MOST_PAIRS:
         products = gamma[:, first] * gamma[:, second]
-        found, left = _weighted_ridge(x, log_ratio, weight)
+        found, left = weighted_ridge(x, log_ratio, weight)
         for scale in PAIR_SCALES:
-            more, missed = _weighted_ridge(np.column_stack([x, scale * products]), log_ratio, weight)
+            more, missed = weighted_ridge(np.column_stack([x, scale * products]), log_ratio, weight)
             if missed < left:
                 found, left, pairs = more[: x.shape[1]], missed, np.zeros((n_terms, n_terms))
                 pairs[first, second] = pairs[second, first] = scale * more[x.shape[1] :]
     else:
-        found, _ = _weighted_ridge(x, log_ratio, weight)
+        found, _ = weighted_ridge(x, log_ratio, weight)
     of_size = None
     if regression.prior.mixture is not None:
         beyond = 0.5 * (size.max() - size.min())
@@ -291,7 +272,7 @@ def with_sides(
     return replace(surrogate, correction=correction)
 
 
-def _weighted_ridge(x: FloatArray, y: FloatArray, weight: FloatArray) -> tuple[FloatArray, float]:
+def weighted_ridge(x: FloatArray, y: FloatArray, weight: FloatArray) -> tuple[FloatArray, float]:
     """Return the slopes (k,) of a ridge regression with an intercept, and its mean squared error left out."""
     x, y = x - np.average(x, axis=0, weights=weight), y - np.average(y, weights=weight)
     rooted = x * np.sqrt(weight)[:, None]
@@ -307,14 +288,3 @@ def _weighted_ridge(x: FloatArray, y: FloatArray, weight: FloatArray) -> tuple[F
     leverage += weight / weight.sum()
     missed = (y - x @ slopes) / np.maximum(1.0 - leverage, 1e-6)
     return np.asarray(slopes), float(np.average(missed**2, weights=weight))
-
-
-def _ridge(x: FloatArray, y: FloatArray) -> FloatArray:
-    """Return the slopes (k,) of a ridge regression of `y` (m,) on `x` (m, k), with an intercept."""
-    if len(x) == 0:
-        return np.zeros(x.shape[1])
-    x, y = x - x.mean(axis=0), y - y.mean()
-    m, size = x.shape
-    if size <= m:
-        return np.asarray(np.linalg.solve(x.T @ x + RIDGE * np.eye(size), x.T @ y))
-    return np.asarray(x.T @ np.linalg.solve(x @ x.T + RIDGE * np.eye(m), y))

@@ -13,7 +13,7 @@ from pyrjsel.runtime import FitSettings, RunTime, run_chains
 from pyrjsel.selection.evidence.expansions import Expansions, columns_of, laplace_value, moments_at
 from pyrjsel.selection.evidence.importance_quality import POOR
 from pyrjsel.selection.evidence.laplace import FEW
-from pyrjsel.selection.evidence.surrogate import learn_correction
+from pyrjsel.selection.evidence.surrogate import weighted_ridge
 from pyrjsel.selection.posterior import Moments, Posterior
 from pyrjsel.selection.samplers.base import Sampler
 from pyrjsel.selection.samplers.enumeration.passes import MOST_PASSES, OUTSIDE, Passes, Task
@@ -79,7 +79,7 @@ def _posterior(passes: Passes, completed: bool, spent: RunTime) -> Posterior:
     # Models far from all of these would spoil the correction.
     main = found & (np.arange(found.size) < max(passes.main, 1))
     near, lesson = passes.gamma[passes.rows[main]], passes.laplace[main] - passes.values[passes.rows[main]]
-    slope, centre = learn_correction(near, lesson), near.mean(axis=0)
+    slope, centre = weighted_ridge(near.astype(float), lesson, np.ones(len(near)))[0], near.mean(axis=0)
     left = lesson - lesson.mean() - (near - centre) @ slope
     values = passes.values + lesson.mean() + (passes.gamma - centre) @ slope
     # Those with a term that is in none, or without one that is in all of them, are corrected by one such
