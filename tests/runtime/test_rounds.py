@@ -24,7 +24,7 @@ LOW = (rng.random(120) < 1 / (1 + np.exp(-X["x0"].to_numpy() - 0.4 * X["x1"].to_
 KLASS = np.where(rng.random(120) < 0.1, None, np.where(LOW == 1, "yes", "no"))
 # Every sampler, small enough for some rounds of each in some tenths of a second.
 FITS = {
-    "logit": (rj.LogitSelection(LOW, X), {"sampler": "collapsed", "sweeps": 1, "pairs": 16, "mcse": 0.002}),
+    "logit": (rj.LogitSelection(LOW, X), {"sampler": "collapsed", "sweeps": 1, "pairs": 64, "mcse": 0.0005}),
     "linear": (rj.LinearSelection(Y, X), {"sampler": "collapsed", "mcse": 0.0015}),
     "gibbs": (rj.LinearSelection(Y, X), {"sampler": "gibbs", "mcse": 0.0015}),
     "spikes": (

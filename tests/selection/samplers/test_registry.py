@@ -70,8 +70,8 @@ def test_auto_enumerates_where_that_takes_seconds():
     ):
         assert most_enumerated(each.regression) == most
         assert each.fit(progress=False).sampler == "enumerate"
-    # 60,000,000 / (4,000 + 40 + 5 * 2,000)
-    assert most_enumerated(logit.regression, 2000.0) == 4_273
+    # 60,000,000 / (4,000 + 40 + 15 * 2,000)
+    assert most_enumerated(logit.regression, 2000.0) == 1_762
     # 2^10 of 40 rows, however many draws they take.
     assert most_enumerated(logit.regression, 1e6) == 1_024
 
