@@ -120,6 +120,8 @@ def _corrected(
     """Return mean, error and disagreement, exclusion, and description, for corrected chains."""
     weight = chains[:, WEIGHTS]
     plain = combine(chains[:, VISITS], batches[:, :, VISITS], plan)
+    if not weight.all():  # the surrogate has the first draw of a chain far less often than all others
+        return plain, 1.0 - plain[0], VISITS_ALONE
     control = (chains[:, WEIGHTED_VISITS] - chains[:, WEIGHTED_H]) / weight
     controls = (batches[:, :, WEIGHTED_VISITS] - batches[:, :, WEIGHTED_H]) / weight[:, None]
     p, share = (np.clip(x.mean(axis=0), 0, 1) for x in (chains[:, VISITS] - control, chains[:, VISITS]))
