@@ -1,4 +1,4 @@
-"""Which data sets are fitted, by rule: `python rules.py FOLDER` writes the list `fits.csv` anew.
+"""Which data sets are fitted, by rule: `python rules.py FOLDER` makes the list `fits.csv` again.
 
 A set is taken as it comes. Columns with many missing values are dropped, then rows with any; columns that
 are constant, text of many values, row numbers, or the response in other units are no terms. The response

@@ -360,7 +360,7 @@ def recorded_vectors(coefficients: FloatArray, values: Values, nuisance: Nuisanc
 
 
 class DrawsCoefficients(Protocol):
-    """What draws coefficients and nuisance parameters of single models."""
+    """A source of draws of coefficients and nuisance parameters, given single models."""
 
     @property
     def regression(self) -> Any:
