@@ -1,10 +1,21 @@
-"""Averages over pairs of importance draws, and radii from a table of quantiles; see ``importance.py``."""
+"""Averages over pairs of importance draws, radii from a table of quantiles, and skewed axes; see
+``importance.py``.
+"""
 
-from libc.math cimport INFINITY, log
+from libc.math cimport INFINITY, log, sqrt
+from libc.string cimport memcpy, memset
 
 import numpy as np
 
-from pyrjsel._core._vecmath cimport exponentials, logs
+from pyrjsel._core._vecmath cimport dot, exponentials, logs
+
+# Third derivative along an axis, in standard deviations, below which it counts as symmetric; the change
+# (1 - cosine) in an iteration at which an axis is found.
+cdef double SYMMETRIC = 0.1, FOUND = 1e-3
+
+cdef enum:
+    STARTS = 3                  # coordinates from which an axis is looked for
+    ITERATIONS = 20
 
 
 cdef double controls(Py_ssize_t n, const double* log_c, double* out) noexcept nogil:
@@ -154,3 +165,89 @@ def weighted_moments(const double[:, ::1] points not None, const double[::1] wei
         found[1:] += normal[1:] - by_control[1:] / sum_c
         np.clip(found[2], 0.0, 1.0, out=found[2])
     return found
+
+
+cdef double project(int d, int known, const double* axes, double* u) noexcept nogil:
+    """Make u orthogonal to the known axes, and of length 1; the length that it had then."""
+    cdef int k, i
+    cdef double part, length
+    for k in range(known):
+        part = dot(d, axes + k * d, u)
+        for i in range(d):
+            u[i] -= part * axes[k * d + i]
+    length = sqrt(dot(d, u, u))
+    for i in range(d):
+        u[i] /= max(length, 1e-300)
+    return length
+
+
+cdef double power(int d, const double* third, int known, const double* axes, double* u,
+                  double* image) noexcept nogil:
+    """Move u by powers of the tensor to an axis orthogonal to those known; the third derivative along it."""
+    cdef int a, b, _
+    cdef double size = 0.0, cosine
+    for _ in range(ITERATIONS):
+        for a in range(d):
+            image[a] = 0.0
+            for b in range(d):
+                image[a] += u[b] * dot(d, third + (<Py_ssize_t> a * d + b) * d, u)
+        size = project(d, known, axes, image)
+        if size < SYMMETRIC:
+            break
+        cosine = dot(d, image, u)
+        memcpy(u, image, d * sizeof(double))
+        if cosine > 1.0 - FOUND:
+            break
+    return size
+
+
+def skewed_axes(const double[:, :, ::1] third not None):
+    """Return orthonormal axes (d, d), one a row, the most skewed ones first as far as they are found.
+
+    Where rows with walls, such as those of levels without events, have predictors that are orthogonal in the
+    metric of the curvature, these are the axes: powers of the tensor converge to them, one after the other
+    [Anandkumar et al. 2014]. Axes without skewness complete them.
+
+    Parameters
+    ----------
+    third : float64 array (d, d, d)
+        Third derivatives of a log density along coordinates in which its second ones are -1 at the mode.
+    """
+    cdef int d = third.shape[0], known = 0, a, s, k
+    if third.shape[1] != d or third.shape[2] != d or d == 0:
+        raise ValueError("third must be a cube")
+    cdef long[::1] order = np.argsort(-np.abs(np.einsum("kkk->k", third)), kind="stable").astype(np.int_)
+    out = np.zeros((d, d))
+    cdef double[:, ::1] axes = out
+    cdef double[::1] work = np.zeros(2 * d)
+    cdef double* u = &work[0]
+    cdef double value, most
+    with nogil:
+        for a in range(d):
+            most, k = 0.0, 0
+            for s in range(d):
+                if k == STARTS:
+                    break
+                memset(u, 0, d * sizeof(double))
+                u[order[s]] = 1.0
+                if project(d, known, &axes[0, 0], u) < 0.5:
+                    continue
+                k += 1
+                value = power(d, &third[0, 0, 0], known, &axes[0, 0], u, u + d)
+                if value > most:
+                    most = value
+                    memcpy(&axes[a, 0], u, d * sizeof(double))
+            if most < SYMMETRIC:
+                break
+            known += 1
+        for a in range(known, d):
+            most = -1.0
+            for s in range(d):
+                memset(u, 0, d * sizeof(double))
+                u[s] = 1.0
+                value = project(d, a, &axes[0, 0], u)
+                if value > most:
+                    most = value
+                    memcpy(&axes[a, 0], u, d * sizeof(double))
+            project(d, a, &axes[0, 0], &axes[a, 0])
+    return out

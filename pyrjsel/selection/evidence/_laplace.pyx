@@ -14,7 +14,7 @@ from pyrjsel._core._linalg cimport matmat_n, solve_lower_t
 from pyrjsel._core._vecmath cimport exponentials
 from pyrjsel.selection.evidence._mode_search cimport CONVERGED, RANK_DEFICIENT, ModeSearch, log_g_of
 from pyrjsel.selection.regression._problem cimport (
-    linear_predictor, model_columns, prior_exponent, problem_t,
+    information, linear_predictor, model_columns, prior_exponent, problem_t,
 )
 
 cdef double LOG_2PI = 1.8378770664093454836
@@ -148,6 +148,24 @@ cdef class ModeFinder(ModeSearch):
                 smallest = min(smallest, self.eta[i])
                 largest = max(largest, self.eta[i])
         return self.log_likelihood, smallest, largest
+
+    def hessian(self, const double[::1] at not None):
+        """Return minus the Hessian of the log-likelihood of the last model at coefficients (d,), (d, d)."""
+        cdef const problem_t* p = self.p
+        cdef int d = self.d, k, l
+        out = np.empty((d, d))
+        cdef double[:, ::1] view = out
+        if at.shape[0] != d:
+            raise ValueError("there must be a coefficient for each column")
+        with nogil:
+            linear_predictor(p, d, self.cols, &at[0], self.eta_new)
+            p.working(p.n, self.eta_new, p.wy, p.w, self.residual, self.weight)
+            # Its lower triangle, by columns, is the upper one by rows.
+            information(p, d, self.cols, self.weight, self.scratch, &view[0, 0])
+            for k in range(d):
+                for l in range(k):
+                    view[k, l] = view[l, k]
+        return out
 
     def integrate(self, const double[::1] radius not None, const double[:, ::1] direction not None, double df,
                   uniform=None):

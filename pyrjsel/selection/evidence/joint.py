@@ -279,6 +279,10 @@ class JointFinder:
             hessian[np.arange(d), np.arange(d)] += 1e-12
         return value, gradient, hessian
 
+    def hessian(self, at: FloatArray) -> FloatArray:
+        """Return minus the Hessian of the log posterior of the last model; as :meth:`ModeFinder.hessian`."""
+        return self._expand(at, True)[2]
+
     def _exponent(self, b: FloatArray) -> Any:
         """Return the log prior density of coefficients (..., d) without its constant."""
         return b @ self.shift - 0.5 * np.sum((b @ self.precision) * b, axis=-1) - 0.5 * self.penalty

@@ -16,7 +16,7 @@ from pyrjsel._errors import DataError
 from pyrjsel._once import alone, kept_property
 from pyrjsel._typing import ByteArray, FloatArray
 from pyrjsel.model_space import pack
-from pyrjsel.selection.evidence._importance import controlled, weighted_moments
+from pyrjsel.selection.evidence._importance import controlled, skewed_axes, weighted_moments
 from pyrjsel.selection.evidence._laplace import ModeFinder
 from pyrjsel.selection.evidence.importance import (
     CLOSE,
@@ -55,6 +55,8 @@ MATCHED_DF = 4.0
 # noisy, the more so the more columns there are, so they are better than that at the mode only if weights are
 # uneven.
 EVEN, SHARE, HEAVY = 0.5, 0.05, 25.0
+# The same for proposals with two scales an axis, since matched ones are hardly better even there.
+EVEN_PIECES = 0.15
 # The first stage is enough if weights are even and its relative variance is at most this. Otherwise the
 # number of further draws aims at this divided by MARGIN, since some dozens of pairs estimate the variance
 # only to about that factor. Variance and estimate are correlated, so that stopping at small variances would
@@ -77,7 +79,9 @@ RELIABLE, MANY = 64, 7.0
 # the density of the normal one, such as that of a level without events, less than CAREFUL pairs often miss
 # it, and their variance with it. Nearly normal posteriors have e^0.4 times at most, those of rare levels
 # e^1.7. There the proposal has two scales an axis, from densities at distances PLACES.
-AWAY, TAIL, PLACES, CAREFUL = 3.0, 1.0, (1.0, 3.0, 9.0), 256
+AWAY, TAIL, PLACES, CAREFUL = 3.0, 1.0, (1.0, 3.0, 9.0), 128
+# Step of third derivatives, in standard deviations: with longer ones, walls look like curvature.
+STEP = 0.3
 # For tables of visited models: more would take seconds for each wide model.
 TABLE_VARIANCE = 1e-3
 JUDGED = 32
@@ -202,10 +206,10 @@ class _Stage:
         """Effective sample size."""
         return self.efficiency * self.weights.size
 
-    @property
-    def even(self) -> bool:
-        """Whether weights at the mode are as even as expected for a normal posterior."""
-        return not self.heavy and self.efficiency >= EVEN * self.normal_efficiency
+    def is_even(self, pieces: TwoPiece | None) -> bool:
+        """Return whether weights at the mode are even enough not to look for a matched proposal."""
+        least = EVEN if pieces is None else EVEN_PIECES
+        return not self.heavy and self.efficiency >= least * self.normal_efficiency
 
     @property
     def scarce(self) -> bool:
@@ -410,16 +414,17 @@ class MarginalLikelihood:
                 count = min(count, RELIABLE)
             elif count >= JUDGED:
                 count = max(count, RELIABLE if probability <= 10.0 * RARE else 2 * RELIABLE)
+        if JUDGED <= count < RELIABLE and self._has_many_columns(variance):
+            count = RELIABLE
         mixture = self._mixture()
-        long, pieces = self._tail() if count >= JUDGED and mixture is None else (False, None)
+        if count < JUDGED or mixture is not None:
+            stage, skewed, pieces = self._at_mode(count, rng, halves=count >= JUDGED), False, None
+        else:
+            stage, skewed, pieces = self._first(count, rng)
+        first, count = stage, stage.pairs
         at_mode = partial(self._at_mode, rng=rng, pieces=pieces)
         normal = self._normal_moments() if pieces is None else None
-        if JUDGED <= count < CAREFUL and long:
-            count = CAREFUL
-        elif JUDGED <= count < RELIABLE and self._has_many_columns(variance):
-            count = RELIABLE
-        stage = first = at_mode(count, halves=JUDGED <= count < 2 * MOST)
-        even = stage.even and mixture is None
+        even = mixture is None and stage.is_even(pieces)
         slack, more = max(1.0, RELIABLE / count), 0
         if even and count >= JUDGED:
             share = slack * MARGIN * stage.variance / variance
@@ -436,7 +441,7 @@ class MarginalLikelihood:
         last = (even and not failed) or (count < JUDGED and mixture is None)
         while not last:
             stages += 1
-            if mixture is None and stages > STAGES and _better_at_mode(first, stage, long):
+            if mixture is None and stages > STAGES and _better_at_mode(first, stage, skewed):
                 stage = at_mode(max(count, 2 * MOST))
                 break
             size = min(max(stage.pairs * (2 if stages > 2 else 1), FEWEST), MOST)
@@ -491,23 +496,43 @@ class MarginalLikelihood:
         d, rows = self.finder.at.size, self.regression.y.size
         return d * d > MANY * rows * float(np.sqrt(variance))
 
-    def _tail(self) -> tuple[bool, TwoPiece | None]:
-        """Return whether the posterior of the last model has a long tail, and a proposal for it.
+    def _first(self, count: int, rng: np.random.Generator) -> tuple["_Stage", bool, TwoPiece | None]:
+        """Return draws at the mode of the last model, whether it is skewed, and the proposal if it is."""
+        halves = count < 2 * MOST
+        skewed = self._has_tail()
+        if not skewed:
+            stage = self._at_mode(count, rng, halves=halves)
+            if stage.is_even(None):
+                return stage, False, None
+        pieces = self._two_piece()
+        if skewed or pieces is not None:
+            stage = self._at_mode(max(count, CAREFUL), rng, halves=halves, pieces=pieces)
+        return stage, True, pieces
 
-        It has two scales an axis, unless g is unknown: its mixture has longer tails. Axes are those of the
-        Cholesky factor with the most skewed coordinates first, each with those after it at their conditional
-        means.
-        """
+    def _has_tail(self) -> bool:
+        """Return whether the posterior of the last model has a long tail along a coordinate."""
         half = inverse(self.finder.factor)
         covariance = half.T @ half
-        axes = covariance / np.sqrt(np.diag(covariance))[:, None]
-        (heights,) = self._heights(axes, (AWAY,))
-        long = bool(heights.max() + 0.5 * AWAY**2 > TAIL)
-        if not long or self.regression.prior.mixture is not None:
-            return long, None
-        order = np.argsort(-np.abs(heights[:, 0] - heights[:, 1]), kind="stable")
-        axes[:, order] = np.linalg.cholesky(covariance[np.ix_(order, order)]).T
-        return True, TwoPiece.along(axes, np.array(PLACES), self._heights(axes, PLACES))
+        (heights,) = self._heights(covariance / np.sqrt(np.diag(covariance))[:, None], (AWAY,))
+        return bool(heights.max() + 0.5 * AWAY**2 > TAIL)
+
+    def _two_piece(self) -> TwoPiece | None:
+        """Return a proposal for the last model with two scales on each of the most skewed axes at its mode.
+
+        There is none if g is unknown: its mixture has longer tails.
+        """
+        if self.regression.prior.mixture is not None:
+            return None
+        half = inverse(self.finder.factor)
+        axes = skewed_axes(self._third(half)) @ half
+        return TwoPiece.along(axes, np.array(PLACES), self._heights(axes, PLACES))
+
+    def _third(self, axes: FloatArray) -> FloatArray:
+        """Return third derivatives (d, d, d) of the log posterior at the mode along axes (d, d)."""
+        at, hessian = self.finder.at, self.finder.hessian
+        found = np.array([hessian(at - STEP * axis) - hessian(at + STEP * axis) for axis in axes])
+        found = axes @ found @ axes.T / (2.0 * STEP)
+        return (found + found.transpose(1, 0, 2) + found.transpose(2, 1, 0)) / 3.0
 
     def _heights(self, axes: FloatArray, places: tuple[float, ...]) -> FloatArray:
         """Return log densities (places, d, 2) at both sides along axes (d, d), relative to the mode."""
@@ -580,14 +605,20 @@ class MarginalLikelihood:
         """Return the moments (3, d) of the normal posterior at the mode; None if there is one for each g."""
         return None if self.finder.node_weights.size else normal_moments(*self._normal())
 
-    def is_uneven(self, gamma: ByteArray) -> bool:
-        """Return whether weights of model `gamma` (J,) are uneven with the best proposal at its mode."""
+    def unevenness(self, gamma: ByteArray) -> int:
+        """Return how uneven weights of model `gamma` (J,) are at its mode.
+
+        0 if they are even with a Student proposal, 1 if they are with two scales an axis, 2 if not even then.
+        """
         if self.at_maxima:
-            return False
-        gamma = np.ascontiguousarray(gamma, dtype=np.uint8)
+            return 0
+        gamma, rng = np.ascontiguousarray(gamma, dtype=np.uint8), self.stream(gamma)
         self.finder.mode(gamma)
         self.check_mode()
-        return not self._at_mode(self.pairs, self.stream(gamma), pieces=self._tail()[1]).even
+        if self._at_mode(max(self.pairs, RELIABLE), rng).is_even(None):
+            return 0
+        stage, _, pieces = self._first(self.pairs, rng)
+        return 1 if stage.is_even(pieces) else 2
 
     def check_mode(self) -> None:
         """Raise :class:`DataError` unless the last search found a mode."""

@@ -21,18 +21,20 @@ from pyrjsel.selection.samplers.reversible_jump.options import RJMCMCOptions
 # that integrals have anyway.
 FEW = 20
 # Of more terms, largest proportion of models of a pilot with uneven importance weights, times their columns,
-# times the proportion of its walks that is rejected. On regular data it is 0. With 0.05 (1,129 rows, two
-# levels that separate, 25 terms) jumps took six times as long, with 0.2 (569 rows nearly separated by 30
-# columns) a third of the time.
-MOST_UNEVEN = 0.1
+# times the proportion of its walks that is rejected: 0 on regular data. With 0.15 (569 rows nearly separated by
+# 30 columns) jumps took half the time. Where many models are SKEWED, jumps suffer too, but integrals with two
+# scales an axis do not, unless many are HARD: jumps took 1.3 to 2.5 times as long (92 and 437 rows).
+MOST_UNEVEN, SKEWED, HARD = 0.1, 0.3, 0.15
 # Smallest acceptance rate of a pilot on the surrogate. It is 0.85 to 1 on regular data.
 LEAST_ACCEPTED = 0.25
 # Columns per row above which posteriors are far from normal: with 30 rows and 60 columns, "collapsed" had no
-# useful result after 100 s, and jumps took 5 s.
-CROWDED = 0.15
+# useful result after 100 s, and jumps took 5 s. Of at most SMALL terms, chains come back to models whose
+# integrals they have: with 78 rows and 14 terms they took 26 s, and jumps more than 150 s.
+CROWDED, SMALL = 0.15, 15
 BURN_IN = 200
 # Surrogate jumps per iteration. 569 rows that 30 columns nearly separate took 9 s to an MCSE of 0.005 with
-# one, 13 s with two and 70 s without; 30 rows and 60 columns (crowded) took 70 s with one and 27 s without.
+# one, 13 s with two and 70 s without; 30 rows and 60 columns (crowded) took 70 s with one and 27 s without,
+# 30 rows and 18 columns 14 s with one and more than 40 s without.
 # With small acceptance rates of pilots, which know less than chains learn: of 12 fits with nearly dependent
 # columns 11 took less time with one, 1.3 to 22 times; of 14 others 10 took 1.2 to 2.7 times as long, most of
 # them 2 to 5 s in place of 1 to 3 s.
@@ -63,11 +65,11 @@ def sampler_of(
     if not has_jumps(regression, options):
         return "collapsed", {}
     pilot = pilot_of(regression, space)
-    if pilot.width > crowd(regression):
-        return "rjmcmc", {}
+    if pilot.width > crowd(regression) and space.n_terms > SMALL:
+        return "rjmcmc", jumps_for(regression) if space.n_terms <= FEW else {}
     uneven = pilot.uneven * pilot.width * (1.0 - pilot.acceptance)
-    regular = pilot.acceptance >= LEAST_ACCEPTED and uneven <= MOST_UNEVEN
-    if space.n_terms <= FEW or regular:
+    even = uneven <= MOST_UNEVEN or (pilot.uneven > SKEWED and pilot.hard <= HARD)
+    if space.n_terms <= FEW or (pilot.acceptance >= LEAST_ACCEPTED and even):
         return "collapsed", {}
     return "rjmcmc", jumps_for(regression)
 

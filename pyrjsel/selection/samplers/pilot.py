@@ -41,8 +41,9 @@ class Pilot:
     ----------
     acceptance : float
         Acceptance rate on the surrogate.
-    uneven : float
-        Proportion of tried models with uneven importance weights at the mode.
+    uneven, hard : float
+        Proportions of tried models with uneven importance weights at the mode, and of those where two scales
+        an axis do not help either.
     width : float
         Average number of columns, including the intercept, of the models of the last steps, or of the jumps
         from a wide model if that is more.
@@ -50,6 +51,7 @@ class Pilot:
 
     acceptance: float
     uneven: float
+    hard: float
     width: float
 
 
@@ -61,10 +63,11 @@ class _PilotChain(SurrogateChain):
         self.job = replace(job, setup=replace(job.setup, entropy=bytes(16)))
         super().__init__(marginal_of(self.job), job.space, self.job.setup.walk, job.setup.time)
 
-    def uneven(self) -> float:
-        """Return the proportion of the last models with uneven importance weights."""
+    def uneven(self) -> tuple[float, float]:
+        """Return `uneven` and `hard` of the last models."""
         last = {np.packbits(gamma).tobytes(): gamma for gamma in reversed(self.models)}
-        return float(np.mean([self.marginal.is_uneven(gamma) for gamma in list(last.values())[:TRIED]]))
+        found = np.array([self.marginal.unevenness(gamma) for gamma in list(last.values())[:TRIED]])
+        return float(np.mean(found > 0)), float(np.mean(found > 1))
 
     def width(self) -> float:
         """Return the average number of columns of the models of the last steps."""
@@ -108,7 +111,8 @@ def explore(job: Job, wide: int) -> Pilot:
     gamma, _ = one.walk(Surrogate(at, nothing), gamma, LEARNT, corrected=True)
     surrogate = one.corrected(Surrogate(at, nothing))
     gamma, accepted = one.walk(surrogate, gamma, COUNTED, corrected=True)
-    uneven, width = (one.uneven(), one.width()) if one.models else (0.0, 1.0)
+    uneven, hard = one.uneven() if one.models else (0.0, 0.0)
+    width = one.width() if one.models else 1.0
     if width <= wide < job.regression.widest(job.space.max_size):
         width = max(width, _jump_width(job, wide))
-    return Pilot(accepted / COUNTED, uneven, width)
+    return Pilot(accepted / COUNTED, uneven, hard, width)

@@ -358,6 +358,7 @@ class TestReportedErrors:
         for module in (integration, integrals):
             monkeypatch.setattr(module, "VARIANCE", np.inf)
         monkeypatch.setattr(integration, "SHARE", 1.0)
+        monkeypatch.setattr(integration.MarginalLikelihood, "_two_piece", lambda self: None)
         with (
             pytest.warns(SeparationWarning),
             pytest.warns(ConvergenceWarning, match="models with post") as seen,

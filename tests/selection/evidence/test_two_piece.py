@@ -1,10 +1,12 @@
 """Student proposals with two scales an axis: densities, scales, and integrals of posteriors with walls."""
 
 import numpy as np
+import pandas as pd
 import pytest
 from scipy import integrate
 
-from pyrjsel.selection.evidence._importance import controlled
+import pyrjsel as rj
+from pyrjsel.selection.evidence._importance import controlled, skewed_axes
 from pyrjsel.selection.evidence.importance import TwoPiece, log_control, radii
 from pyrjsel.selection.evidence.laplace import MarginalLikelihood
 from pyrjsel.selection.priors.coefficients import GPrior, Normal
@@ -113,13 +115,81 @@ def test_the_integral_is_that_of_quadrature():
 def test_without_a_long_tail_there_is_one_piece(kit):
     case = kit.case([*"abcd"], n=400, seed=3, coef_prior=GPrior("n"), signal=0.3)
     marginal = MarginalLikelihood(case.regression, bytes(16), 32, 5)
-    full = np.ones(4, dtype=np.uint8)
-    marginal.mode(full)
-    assert marginal._tail() == (False, None)
+    marginal.mode(np.ones(4, dtype=np.uint8))
+    stage, skewed, pieces = marginal._first(32, np.random.default_rng(1))
+    assert (stage.pairs, skewed, pieces) == (32, False, None)
     x, y = level()
     marginal = MarginalLikelihood(Regression.build(x, y, [1, 1], GPrior("n")), bytes(16), 32, 3)
-    marginal.mode(full[:2])
-    long, pieces = marginal._tail()
-    assert long
-    # The first axis is the level's: its negative side is long.
-    assert pieces.scales[1, 0] > 1.5 > 1.0 > pieces.scales[0, 0]
+    marginal.mode(np.ones(2, dtype=np.uint8))
+    stage, skewed, pieces = marginal._first(32, np.random.default_rng(1))
+    assert stage.pairs == 128
+    assert skewed
+    # The first axis is the level's, and one of its sides is long.
+    short, long = sorted(pieces.scales[:, 0])
+    assert long > 1.5 > 1.0 > short
+
+
+@pytest.mark.parametrize("d", [1, 2, 3, 8])
+def test_skewed_axes_of_orthogonal_walls_are_found(d):
+    """Walls in random directions, but for two axes of symmetry."""
+    rng = np.random.default_rng(d)
+    axes = np.linalg.qr(rng.normal(size=(d, d)))[0]
+    walls = np.arange(d) < max(1, d - 2)
+    skewness = np.where(walls, 2.0 + np.arange(d), 0.0) * rng.choice([-1.0, 1.0], d)
+    found = skewed_axes(np.einsum("k,ka,kb,kc->abc", skewness, axes, axes, axes))
+    np.testing.assert_allclose(found @ found.T, np.eye(d), atol=1e-12)
+    # Each of them up to its sign, and to the cosine at which iterations stop.
+    assert np.all(np.abs(found @ axes.T)[:, walls].max(axis=0) > 1.0 - 1e-3)
+
+
+def test_axes_without_skewness_are_the_coordinates():
+    np.testing.assert_array_equal(skewed_axes(np.zeros((3, 3, 3))), np.eye(3))
+    with pytest.raises(ValueError, match="cube"):
+        skewed_axes(np.zeros((3, 3, 2)))
+
+
+@pytest.mark.parametrize("family", ["logit", "probit", "poisson", "negbin", "multinomial", "cox"])
+def test_third_derivatives_are_those_of_the_log_posterior(family):
+    """Against differences of log densities at small steps, which know nothing of Hessians."""
+    rng = np.random.default_rng(2)
+    data = pd.DataFrame(rng.normal(size=(60, 2)), columns=["a", "b"])
+    mean = np.exp(0.5 * data["a"] - 0.3)
+    data["y"] = {
+        "logit": rng.random(60) < mean / (1 + mean),
+        "probit": rng.random(60) < mean / (1 + mean),
+        "poisson": rng.poisson(mean),
+        "negbin": rng.poisson(mean * rng.gamma(2.0, 0.5, 60)),
+        "multinomial": rng.choice(["u", "v", "w"], 60),
+        "cox": rng.exponential(size=60),
+    }[family]
+    model = getattr(rj, family)("y ~ a + b", data, **({"event": None} if family == "cox" else {}))
+    marginal = MarginalLikelihood(model.regression, bytes(16), 32, 6)
+    marginal.mode(np.ones(2, dtype=np.uint8))
+    d = marginal.finder.at.size
+    axes = np.linalg.inv(marginal.finder.factor)
+    third = marginal._third(axes)
+    for u in np.vstack([np.eye(d), rng.normal(size=(4, d))]):
+        u /= np.sqrt(u @ u)
+        heights = marginal._heights(np.repeat([u @ axes], d, axis=0), (0.3, 0.6))[:, 0]
+        near, far = (heights[:, 0] - heights[:, 1]) / 2.0
+        # Half of f(h) - f(-h) is f' h + f''' h^3 / 6 + ..., where f' is what the search left of it.
+        wanted = 6.0 * (far - 2.0 * near) / (0.6**3 - 2.0 * 0.3**3)
+        # Fifth derivatives are of the order of the third ones here, and the steps squared are 0.1 to 0.4.
+        assert np.einsum("abc,a,b,c->", third, u, u, u) == pytest.approx(wanted, rel=0.1, abs=0.02)
+
+
+def test_a_wall_across_two_coordinates_takes_one_stage():
+    """The sum of two columns separates; with axes of coordinates a draw in 200 was effective."""
+    rng = np.random.default_rng(3)
+    x = rng.normal(size=(80, 4))
+    regression = Regression.build(x, (x[:, 0] + x[:, 1] > 0.8).astype(float), [1] * 4, Normal(3.0))
+    full = np.ones(4, dtype=np.uint8)
+
+    def found(seed, pairs, variance):
+        return MarginalLikelihood(regression, bytes([seed]) * 16, pairs, 5).integrate(full, variance=variance)
+
+    many, truth = [found(seed, 128, 1e-2) for seed in range(20)], found(99, 8192, 1e-5)
+    assert max(one.stages for one in many) == 1
+    error = np.exp([one.log_marginal - truth.log_marginal for one in many]) - 1
+    # The mean of 20 squares with 19 degrees of freedom exceeds 3 with a probability of 1e-5.
+    assert np.mean(error**2 / [one.variance + truth.variance for one in many]) < 3.0
