@@ -21,8 +21,8 @@ from pyrjsel.selection.samplers.reversible_jump.options import RJMCMCOptions
 # that integrals have anyway.
 FEW = 20
 # Of more terms, largest proportion of models of a pilot with uneven importance weights, times their columns,
-# times the proportion of its walks that is rejected: 0 on regular data. With 0.15 (569 rows nearly separated by
-# 30 columns) jumps took half the time. Where many models are SKEWED, jumps suffer too, but integrals with two
+# times the proportion of its walks that is rejected: 0 on regular data. With 0.15 (569 rows, nearly separated
+# by 30 columns) jumps took half the time. If many models are SKEWED, jumps suffer too, but integrals with two
 # scales an axis do not, unless many are HARD: jumps took 1.3 to 2.5 times as long (92 and 437 rows).
 MOST_UNEVEN, SKEWED, HARD = 0.1, 0.3, 0.15
 # Smallest acceptance rate of a pilot on the surrogate. It is 0.85 to 1 on regular data.
