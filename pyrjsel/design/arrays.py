@@ -1,9 +1,11 @@
 """Designs without a formula: a response and a matrix or data frame with one term per column."""
 
 from collections.abc import Iterable, Mapping
+from typing import Any
 
 import numpy as np
 import pandas as pd
+import scipy
 
 from pyrjsel._called import called
 from pyrjsel._errors import DataError
@@ -117,7 +119,7 @@ def _columns(exog: object) -> pd.DataFrame:
         return exog.copy(deep=False)
     if isinstance(exog, pd.Series):
         return exog.to_frame(exog.name if exog.name is not None else "x1")
-    if isinstance(exog, Mapping):
+    if isinstance(exog, Mapping) and not scipy.sparse.issparse(exog):
         raise DataError(f"The 'exog' of {called()} must be a DataFrame or an array. Got a mapping instead.")
     return array_frame(exog, None, "exog")
 
@@ -130,6 +132,8 @@ def array_frame(values: object, names: list[str] | None, what: str) -> pd.DataFr
     DataError
         If it is not two-dimensional, or has another number of columns than names.
     """
+    if scipy.sparse.issparse(values):
+        values = checked_sparse(values, what).toarray()
     try:
         array = np.asarray(unmasked(values))
     except ValueError as error:
@@ -146,6 +150,33 @@ def array_frame(values: object, names: list[str] | None, what: str) -> pd.DataFr
     return pd.DataFrame(array, columns=names)
 
 
+def checked_sparse(matrix: Any, what: str) -> Any:
+    """Return a sparse matrix whose indices are known to be inside, with the same values.
+
+    Raises
+    ------
+    DataError
+        If it is not two-dimensional, or damaged: scipy's loops would write outside of its arrays.
+    """
+    if matrix.ndim != 2:
+        raise DataError(f"The {what!r} of {called()} must be a matrix. Got shape {matrix.shape} instead.")
+    names = [name for name in ("indices", "indptr", "row", "col") if hasattr(matrix, name)]
+    try:
+        places = [np.asarray(getattr(matrix, name)) for name in names]
+        if any(place.dtype.kind not in "iu" for place in places):
+            raise ValueError("indices must be integers")
+        if matrix.format in ("csc", "csr", "bsr"):
+            # A new one: whether indices are sorted and unique is remembered from before they were changed.
+            made = type(matrix)((matrix.data, *places), shape=matrix.shape)
+            made.check_format(full_check=True)
+            return made
+        # The constructor compares the indices of this format with the shape.
+        found = matrix.tocoo()
+        return type(found)((found.data, (found.row, found.col)), shape=found.shape)
+    except (ValueError, TypeError, IndexError, OverflowError) as error:
+        raise DataError(f"The {what!r} of {called()} is a damaged sparse matrix: {error}.") from error
+
+
 def new_table(new: object, names: Iterable[str] | None) -> Table:
     """Return new data as a table; also a matrix, if the design is from arrays with columns `names`.
 
@@ -155,7 +186,8 @@ def new_table(new: object, names: Iterable[str] | None) -> Table:
         If the data have another type, or a matrix has another number of columns.
     """
     new = as_pandas(new)
-    if isinstance(new, (pd.DataFrame, Mapping)) or names is None:
+    mapping = isinstance(new, Mapping) and not scipy.sparse.issparse(new)
+    if mapping or isinstance(new, pd.DataFrame) or names is None:
         return Table(as_frame(new, "new"))
     if isinstance(new, pd.Series):
         raise DataError(f"The 'new' of {called()} must be a DataFrame or a matrix. Got a Series instead.")

@@ -92,7 +92,7 @@ def row_values(data: DesignData | WideRows) -> dict[str, Plain]:
 
     A matrix that stays as it is given is represented by a digest.
     """
-    columns = data.X.digest() if isinstance(data, WideRows) else data.X
+    columns = data.digest() if isinstance(data, WideRows) else data.X
     return {"y": data.y, "X": columns, "extras": data.extras}
 
 

@@ -48,7 +48,7 @@ def same_data(first: SelectionModel, second: SelectionModel) -> str | None:
 
 
 def _columns_of(model: SelectionModel) -> Any:
-    return model.data.X.digest() if isinstance(model.data, WideRows) else model.data.X
+    return model.data.digest() if isinstance(model.data, WideRows) else model.data.X
 
 
 def same_space(first: SelectionModel, second: SelectionModel, *, budget: bool = True) -> str | None:

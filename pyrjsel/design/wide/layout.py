@@ -12,9 +12,9 @@ import scipy
 from pyrjsel._called import called
 from pyrjsel._errors import DataError, RankWarning
 from pyrjsel._typing import BoolArray, FloatArray, IntArray
-from pyrjsel._validate import check_choice, counted, listed
+from pyrjsel._validate import check_choice, counted, listed, unmasked
 from pyrjsel._warnings import warn
-from pyrjsel.design.arrays import response_of
+from pyrjsel.design.arrays import checked_sparse, new_table, response_of
 from pyrjsel.design.build import (
     DesignData,
     Learner,
@@ -24,10 +24,12 @@ from pyrjsel.design.build import (
     learn_response,
 )
 from pyrjsel.design.extras import extra_names
-from pyrjsel.design.frame import Table
+from pyrjsel.design.frame import Column, Table, as_pandas, read_array
+from pyrjsel.design.layout import Variable
+from pyrjsel.design.new_rows import conform
 from pyrjsel.design.safety import column_expression
 from pyrjsel.design.terms import Term
-from pyrjsel.design.wide.matrix import WideMatrix, as_wide, is_narrow, own_values
+from pyrjsel.design.wide.matrix import WideMatrix, as_wide, is_narrow
 
 # Columns vary by rounding alone if their range is below this proportion of their largest value, times the
 # square root of twice the number of rows: their standard deviation may then be below this proportion.
@@ -182,24 +184,42 @@ class WideLayout:
         DataError
             If they are no matrix with as many columns as that of the fit.
         """
-        index: pd.Index | None = None
-        if isinstance(new, pd.DataFrame):
-            lacking = [name for name in self.column_names if name not in new]
-            if lacking:
-                raise DataError(f"The 'new' of {called()} lacks the column(s) {listed(lacking)}.")
-            index, new = new.index, new[list(self.column_names)].to_numpy(dtype=np.float64, na_value=np.nan)
-            matrix = WideMatrix(new, len(new), np.arange(self.kept.size))
+        new = as_pandas(new)
+        made = as_wide(new, "new")
+        if made is None:
+            made, index = self._converted(new)
         else:
-            made = as_wide(new, "new")
-            if made is None:
-                made = _narrow(new, self.size)
-            if made.n_columns != self.size:
-                raise self._other_shape((made.n, made.n_columns))
-            matrix = replace(made, kept=self.kept)
+            index = pd.RangeIndex(made.n)
+        if made.n_columns != self.size:
+            raise self._other_shape((made.n, made.n_columns))
+        matrix = replace(made, kept=self.kept)
         if np.isinf(np.concatenate(matrix.ends())).any() if matrix.n else False:
             raise DataError(f"The 'new' of {called()} has infinite values.")
-        found = matrix.dense() if is_narrow(matrix.kept.size, matrix.n) else matrix
-        return found, pd.RangeIndex(matrix.n) if index is None else index
+        return matrix.dense() if is_narrow(matrix.kept.size, matrix.n) else matrix, index
+
+    def _converted(self, new: Any) -> tuple[WideMatrix, pd.Index]:
+        """Return new rows of any other type as a matrix of float64, NaN where missing, and their labels."""
+        if isinstance(new, (pd.DataFrame, pd.Series, Mapping)):
+            table = new_table(new, None)
+            lacking = [name for name in self.column_names if name not in table]
+            if lacking:
+                raise DataError(f"The 'new' of {called()} lacks the column(s) {listed(lacking)}.")
+            values = np.full((len(table), self.size), np.nan)
+            for place, name in zip(self.kept, self.column_names, strict=True):
+                values[:, place] = _numbers(table.column(name))
+            return WideMatrix(values, len(table), np.arange(self.size)), table.index
+        if scipy.sparse.issparse(new):
+            new = checked_sparse(new, "new").toarray()
+        try:
+            array = np.asarray(unmasked(new))
+        except ValueError as error:
+            raise DataError(
+                f"The 'new' of {called()} must be a matrix of {self.size} columns: {error}."
+            ) from error
+        if array.ndim != 2:
+            raise self._other_shape(array.shape)
+        numbers = _numbers(read_array(array.ravel(), "new")).reshape(array.shape)
+        return WideMatrix(numbers, len(array), np.arange(array.shape[1])), pd.RangeIndex(len(array))
 
     def _other_shape(self, shape: tuple[int, ...]) -> DataError:
         return DataError(
@@ -208,18 +228,10 @@ class WideLayout:
         )
 
 
-def _narrow(new: Any, size: int) -> WideMatrix:
-    """Return new rows of any other type as a matrix of float64."""
-    try:
-        values = np.asarray(new.toarray() if scipy.sparse.issparse(new) else new, dtype=np.float64)
-    except (TypeError, ValueError) as error:
-        raise DataError(f"The 'new' of {called()} must be a matrix of {size} columns: {error}.") from error
-    if values.ndim != 2:
-        raise DataError(
-            f"The 'new' of {called()} must be a matrix of {size} columns, as in the fit. Got shape "
-            f"{values.shape} instead."
-        )
-    return WideMatrix(own_values(values), values.shape[0], np.arange(values.shape[1]))
+def _numbers(column: Column) -> FloatArray:
+    """Return the numbers of new rows, NaN where missing."""
+    values = conform(column, Variable(column.name, "real", False)).values
+    return np.where(column.missing, np.nan, values)
 
 
 @dataclass(frozen=True, eq=False)
@@ -234,19 +246,41 @@ class WideRows:
     n_rows: int
     missing: pd.Series
     n_dropped: int = 0
+    # Digest of the matrix when the model was made; none of a matrix of a file, which nobody else has.
+    known: str | None = None
 
     @property
     def n(self) -> int:
         """Number of rows."""
         return int(self.y.size)
 
+    def digest(self) -> str:
+        """Return the digest of the matrix.
+
+        Raises
+        ------
+        DataError
+            If the matrix has changed since the model was made.
+        """
+        found = self.X.digest()
+        if self.known not in (None, found):
+            raise DataError(
+                f"The 'exog' of the model has changed since the model was made, so that {called()} would mix "
+                "two matrices: a matrix of this size is used as it is given. Make a new model, or give the "
+                "model a copy."
+            )
+        return found
+
     def restrict(self, inside: BoolArray) -> "WideRows | DesignData":
         """Return the same rows with the columns `inside` (D,)."""
+        self.digest()
         X, rest = (
             self.X.restrict(inside),
-            (self.extras, self.index, self.positions, self.n_rows, self.missing),
+            (self.extras, self.index, self.positions, self.n_rows, self.missing, 0),
         )
-        return WideRows(self.y, X, *rest) if isinstance(X, WideMatrix) else DesignData(self.y, X, *rest, 0)
+        if isinstance(X, WideMatrix):
+            return WideRows(self.y, X, *rest, known=X.digest())
+        return DesignData(self.y, X, *rest)
 
 
 def build_wide(
@@ -292,6 +326,7 @@ def build_wide(
         rows.positions,
         matrix.n,
         rows.missing,
+        known=matrix.digest(),
     )
     return response, layout, made
 

@@ -5,6 +5,7 @@ not converted: columns become float64 a few at a time.
 """
 
 import hashlib
+import mmap
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import Any
@@ -15,6 +16,7 @@ import scipy
 from pyrjsel._called import called
 from pyrjsel._errors import DataError
 from pyrjsel._typing import BoolArray, FloatArray, IntArray
+from pyrjsel.design.arrays import checked_sparse
 from pyrjsel.storage import Content, Plain
 
 # Matrices with at most this many columns, or no more columns than rows, are converted to float64.
@@ -105,6 +107,7 @@ class WideMatrix:
 
     def digest(self) -> str:
         """Return hexadecimal digits that identify the matrix, however it is stored, and its type."""
+        _check_mapped(self.values, "exog")
         found = hashlib.blake2b(f"{self.values.dtype.name}{self.shape}".encode(), digest_size=16)
         step = max(1, NUMBERS // max(1, self.n_columns))
         found.update(self.kept.data)
@@ -147,22 +150,24 @@ class WideMatrix:
         return cls(values, n, kept, rows, first)
 
 
-def as_wide(exog: object, what: str = "exog") -> WideMatrix | None:
+def as_wide(exog: Any, what: str = "exog") -> WideMatrix | None:
     """Return a matrix that stays as it is given, or None if it is to be converted to float64.
 
     Raises
     ------
     DataError
-        If sparse columns or a memory map are of another format or type.
+        If sparse columns or a memory map are of another format or type, or damaged.
     """
-    if isinstance(exog, scipy.sparse.sparray | scipy.sparse.spmatrix):
-        return None if is_narrow(exog.shape[1], exog.shape[0]) else _sparse(exog, what)
+    if scipy.sparse.issparse(exog):
+        few = exog.ndim != 2 or not exog.shape[0] or is_narrow(exog.shape[1], exog.shape[0])
+        return None if few else _sparse(exog, what)
     if not isinstance(exog, np.ndarray) or isinstance(exog, np.ma.MaskedArray) or exog.ndim != 2:
         return None
-    mapped = isinstance(exog, np.memmap)
-    if is_narrow(exog.shape[1], exog.shape[0]) or not (mapped or exog.dtype.name in SMALL):
+    mapped, few = isinstance(exog, np.memmap), not len(exog) or is_narrow(exog.shape[1], exog.shape[0])
+    if few or not (mapped or exog.dtype.name in SMALL):
         return None
     _check_type(exog.dtype, what)
+    _check_mapped(exog, what)
     return WideMatrix(own_values(exog), exog.shape[0], np.arange(exog.shape[1]))
 
 
@@ -183,17 +188,31 @@ def own_values(values: np.ndarray) -> np.ndarray:
     return values.view(np.uint8) if values.dtype == bool else values
 
 
+def _check_mapped(values: np.ndarray, what: str) -> None:
+    """Raise :class:`DataError` if the file of a memory map has been cut: reading it would end the process."""
+    base: Any = values
+    while isinstance(base, np.ndarray):
+        base = base.base
+    if isinstance(base, mmap.mmap) and base.size() < len(base):
+        raise DataError(
+            f"The {what!r} of {called()} is a memory map of a file that now has {base.size():,} bytes, fewer "
+            f"than the {len(base):,} that were mapped."
+        )
+
+
 def _sparse(exog: Any, what: str) -> WideMatrix:
     if exog.format != "csc":
         raise DataError(
             f"The {what!r} of {called()} must be in compressed sparse columns. Got format {exog.format!r} "
             "instead: call its .tocsc()."
         )
-    if not exog.has_canonical_format:
-        exog = exog.copy()
-        exog.sum_duplicates()
-    _check_type(exog.dtype, what)
-    n, size = exog.shape
-    values = own_values(exog.data)
-    rows = exog.indices.astype(np.int32, copy=False)
-    return WideMatrix(values, n, np.arange(size), rows, exog.indptr.astype(np.int64, copy=False))
+    made = checked_sparse(exog, what)
+    if not made.has_canonical_format:
+        made = made.copy()
+        made.sum_duplicates()
+    _check_type(made.dtype, what)
+    n, size = made.shape
+    # Compiled loops rely on rows and places, which nobody else must be able to change.
+    return WideMatrix(
+        own_values(made.data), n, np.arange(size), made.indices.astype(np.int32), made.indptr.astype(np.int64)
+    )

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
 import pandas as pd
-import scipy
 from numpy.typing import ArrayLike
 
 from pyrjsel._called import called, named
@@ -119,8 +118,6 @@ class Selection(OverSpace):
     ) -> None:
         """Initialise a model from arrays."""
         exog = as_pandas(exog)
-        if isinstance(exog, scipy.sparse.sparray | scipy.sparse.spmatrix):
-            exog = exog.toarray()
         design, data = Design.from_arrays(
             endog,
             exog,

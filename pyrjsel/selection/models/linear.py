@@ -76,7 +76,8 @@ class LinearSelection(Selection):
         Columns, one per term, without a constant. Columns of text and categories become factors. With more
         columns than rows (and than 1,024), integers of up to 32 bits and float32 in an array, memory maps,
         and scipy's compressed sparse columns stay as they are given: columns are centred and scaled as they
-        are used, constant ones are left out, and missing values are refused.
+        are used, constant ones are left out, and missing values are refused. The model reads the matrix that
+        is given and refuses it if its values have changed since.
     coef_prior : GPrior, mixture of g-priors, Normal, SpikeSlab, EmpiricalBayes, BIC or AIC, optional
         Prior on the coefficients of a model; None is ``GPrior(g="n")`` with the number of rows n. Prior
         variances are multiples of the error variance, except for ``Normal(scaled=False)`` and ``SpikeSlab``.

@@ -8,7 +8,7 @@ import numpy as np
 
 from pyrjsel._once import kept_property
 from pyrjsel._typing import FloatArray, IntArray
-from pyrjsel.design import WideMatrix
+from pyrjsel.design import WideMatrix, WideRows
 from pyrjsel.runtime import release
 from pyrjsel.selection.regression._typed import RowStore, TypedColumns, TypedGram
 
@@ -131,3 +131,9 @@ def rest(regression: Any) -> None:
     if getattr(regression, "wide", False):
         regression.rooted.rest()
         release()
+
+
+def check_unchanged(data: Any) -> None:
+    """Raise :class:`DataError` if rows are a matrix that has changed since the model was made."""
+    if isinstance(data, WideRows):
+        data.digest()

@@ -27,6 +27,7 @@ from pyrjsel.selection.evidence.laplace import resample
 from pyrjsel.selection.posterior import Posterior
 from pyrjsel.selection.protocols import SelectionModel, SingleModel
 from pyrjsel.selection.regression.summed_rows import SummedRows
+from pyrjsel.selection.regression.wide import check_unchanged
 
 # Default number of coefficient vectors for predictions and intervals.
 PREDICTION_DRAWS = 4000
@@ -102,12 +103,15 @@ def rows_of_fit(model: SelectionModel) -> DesignData:
     ------
     NotAvailableError
         If they are not available.
+    DataError
+        If they are a matrix that has changed since the model was made.
     """
     if isinstance(model.data, SummedRows):
         raise NotAvailableError(
             f"{called()} needs rows: the data of the fit came in chunks, of which only sums were kept. Give "
             "rows as 'new', which may be the same chunks, where it takes them."
         )
+    check_unchanged(model.data)
     return model.data
 
 

@@ -18,6 +18,7 @@ from pyrjsel.report import repr_short
 from pyrjsel.results import row_facts
 from pyrjsel.selection.regression.sufficient_statistics import SufficientStatistics
 from pyrjsel.selection.regression.summed_rows import SummedRows
+from pyrjsel.selection.regression.wide import check_unchanged
 from pyrjsel.selection.results.intervals import interval_table
 from pyrjsel.selection.results.posterior_predictive import Predictive
 from pyrjsel.selection.results.prediction import (
@@ -59,6 +60,7 @@ class SingleModelResults:
     """
 
     def __init__(self, results: Predictive, gamma: ByteArray) -> None:
+        check_unchanged(results.model.data)
         self._results, self._gamma = results, gamma
         self.terms: tuple[str, ...] = results.model.space.terms_of(gamma)
 

@@ -28,7 +28,7 @@ from pyrjsel.runtime import FitSettings, Refused
 from pyrjsel.selection.evidence.laplace import MarginalLikelihood
 from pyrjsel.selection.posterior import FLIP, NOTHING, SEARCH, VISITS, Audit, Posterior, TermModels
 from pyrjsel.selection.protocols import SelectionModel, SingleModel
-from pyrjsel.selection.regression.wide import rest
+from pyrjsel.selection.regression.wide import check_unchanged, rest
 from pyrjsel.selection.samplers.base import Sampler
 from pyrjsel.selection.samplers.mode_search.search import (
     MOST_WEIGHED,
@@ -266,10 +266,13 @@ def run(
 
     Raises
     ------
+    DataError
+        If a matrix that is used as it was given has changed since the model was made.
     KeyboardInterrupt
         If the last run was interrupted before any chain had a draw.
     """
     begun = time.perf_counter()
+    check_unchanged(model.data)
     settings = replace(settings, replaceable=other is not None)
     while True:
         try:

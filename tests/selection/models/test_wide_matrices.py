@@ -1,5 +1,6 @@
 """Linear models of matrices that stay in their own types: the same fit as in float64, and bad input."""
 
+import os
 import warnings
 
 import numpy as np
@@ -253,6 +254,133 @@ def test_new_rows_are_checked(problem, wide):
     pd.testing.assert_series_equal(wide.predict(frame), wide.predict(x[:3]).set_axis(list("abc")))
     with pytest.raises(rj.DataError, match="lacks the column"):
         wide.predict(frame.drop(columns="x9"))
+
+
+def test_new_rows_are_read_as_those_of_narrow_models_are(problem, wide):
+    """Masked cells and None are missing; text, complex numbers, dates and doubled names are errors."""
+    _, x = problem
+    want = wide.predict(x[:3])
+    lost = np.isin(np.arange(P), EFFECTS) & (np.arange(3) == 1)[:, None]
+    holes = x[:3].astype(object)
+    holes[lost] = None
+    frame = pd.DataFrame(x[:3], columns=wide.model.term_names)
+    for new in (np.ma.array(x[:3], mask=lost), holes, frame.astype("Int8").mask(lost)):
+        found = wide.predict(new)
+        assert found.isna().tolist() == [False, True, False]
+        np.testing.assert_array_equal(found[[0, 2]], want[[0, 2]])
+    for new in (x[:3].astype(">f8"), x[:3].astype(np.float16)):
+        np.testing.assert_array_equal(wide.predict(new), want)
+    for new, text in (
+        (x[:3] + 100j, "complex128"),
+        (x[:3].astype(str), "must hold real values.*Got text"),
+        (frame.astype(str), "'x1'.*must hold real values.*Got text"),
+        (x[:3].astype("M8[D]"), "datetime64"),
+        (frame.set_axis(["x2", *frame.columns[1:]], axis=1).assign(x1=0), "more than one column named 'x2'"),
+        (sparse.coo_array(x[0]), "must be a matrix"),
+    ):
+        with pytest.raises(rj.DataError, match=text):
+            wide.predict(new)
+
+
+@pytest.mark.parametrize("kind", [np.array, sparse.csc_array])
+def test_a_matrix_that_changes_is_refused_wherever_it_is_read(problem, kind, tmp_path):
+    y, x = problem
+    form = kind(x)
+    results = fitted(quietly(y, form), draws=5)
+    values = form.data if sparse.issparse(form) else form
+    calls = {
+        "fit": lambda: fitted(results.model, draws=5),
+        "extend": lambda: results.extend(5, progress=False),
+        "predict": results.predict,
+        "single_model": results.single_model,
+        "screen": lambda: results.screen(0.5),
+        "save": lambda: results.save(tmp_path / "a.rj"),
+    }
+    values[:1] += 1
+    for name, call in calls.items():
+        with pytest.raises(rj.DataError, match=f"has changed.*{name} would mix"):
+            call()
+    values[:1] -= 1
+    assert results.single_model().terms == results.best()
+
+
+def test_indices_of_a_sparse_matrix_belong_to_the_model(problem):
+    """Compiled loops would read outside of the values with others."""
+    y, x = problem
+    columns = sparse.csc_array(x)
+    model = quietly(y, columns)
+    want = fitted(model, draws=5)
+    columns.indices[:], columns.indptr[1:-1] = 5 * 10**8, 10**6
+    agree(fitted(model, draws=5), want)
+
+
+@pytest.mark.parametrize("form", ["csc", "csr", "bsr", "coo", "lil", "dok"])
+def test_sparse_matrices_are_checked_before_scipy_reads_them(problem, form):
+    y, x = problem
+    few = sparse.csc_array(x[:, :6]).asformat(form)
+    results = fitted(quietly(y, few))
+    np.testing.assert_array_equal(results.predict(few), results.predict(x[:, :6]))
+    if form == "dok":
+        return
+    if form == "coo":
+        few.coords[0][0] = 10**6
+    elif form == "lil":
+        few.rows[0][0] = 10**6
+    else:
+        few.indices[0] = 10**6
+    for call in (lambda: quietly(y, few), lambda: results.predict(few), lambda: rj.KernelRegression(y, few)):
+        with pytest.raises(rj.DataError, match=r"'(exog|new)' .* damaged sparse matrix: .*(1000000|< )"):
+            call()
+
+
+def damaged(x, name, place, value):
+    found = sparse.csc_array(x)
+    array = getattr(found, name).copy()
+    array[place] = value
+    setattr(found, name, array)
+    return found
+
+
+@pytest.mark.parametrize(
+    "change",
+    [("indices", 5, N), ("indices", 5, -1), ("indptr", 5, 0), ("indptr", 500, 10**8), ("indptr", -1, 10**8)],
+    ids=str,
+)
+def test_damaged_sparse_columns_are_refused(problem, change):
+    y, x = problem
+    with pytest.raises(rj.DataError, match="'exog' of LinearSelection is a damaged sparse matrix"):
+        quietly(y, damaged(x, *change))
+
+
+def test_sparse_columns_changed_after_scipy_looked_at_them(problem):
+    """Entries twice in a column are added, although scipy remembers that there are none."""
+    y, x = problem
+    columns, wanted = sparse.csc_array(x), x.astype(np.int16)
+    assert columns.has_canonical_format
+    first, second = columns.indices[:2]
+    wanted[second, 0] += wanted[first, 0]
+    wanted[first, 0] = 0
+    columns.indices[0] = second
+    agree(fitted(quietly(y, columns), draws=5), fitted(quietly(y, wanted), draws=5))
+
+
+def test_a_memory_map_of_a_file_that_was_cut_is_refused(problem, tmp_path):
+    y, x = problem
+    mapped = np.memmap(tmp_path / "x", np.int8, "w+", shape=x.shape)
+    mapped[:] = x
+    model = quietly(y, mapped)
+    os.truncate(tmp_path / "x", 100)
+    for call in (lambda: quietly(y, mapped[:, 5:]), lambda: model.fit(draws=5)):
+        with pytest.raises(rj.DataError, match="file that now has 100 bytes"):
+            call()
+
+
+def test_matrices_without_rows(problem, wide):
+    y, x = problem
+    for form in (x[:0], sparse.csc_array(x[:0])):
+        with pytest.raises(rj.DataError, match="no rows"):
+            quietly(y[:0], form)
+        assert wide.predict(form).empty
 
 
 def test_small_matrices_are_converted(problem):
