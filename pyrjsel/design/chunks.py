@@ -7,7 +7,7 @@ columns, the order of the chunks and repeated reading, independently of the mean
 import os
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from itertools import chain
 from typing import Any, Protocol, TypeVar
 
@@ -16,8 +16,8 @@ import pandas as pd
 from pandas.api.types import is_list_like
 
 from pyrjsel._called import called, named
-from pyrjsel._errors import DataError, NotAvailableError, WorkerError
-from pyrjsel._validate import bad_value, check_file
+from pyrjsel._errors import DataError, NotAvailableError, PyrjselError, WorkerError
+from pyrjsel._validate import bad_value, check_file, check_path
 from pyrjsel.design.frame import as_frame, check_no_path
 
 T = TypeVar("T")
@@ -195,46 +195,81 @@ class ParquetChunks(_InTurn):
     merged_categories = True  # each row group has its own dictionary
 
     def __init__(self, data: Any, parameter: str = "data") -> None:
-        self._parameter = parameter
+        self._what = f"{parameter!r} of {called()}"  # chunks are read in other calls, and by iterators
         try:
-            from pyarrow import ArrowInvalid
             from pyarrow.dataset import HivePartitioning, dataset
+            from pyarrow.lib import ArrowException
             from pyarrow.parquet import ParquetFile
         except ImportError as error:
             raise no_pyarrow() from error
-        self._open: Callable[[], Any] = lambda: data
-        if isinstance(data, (str, os.PathLike)):
-            path = os.fspath(data)
-            # As pandas reads a folder: names of partitions are categories.
-            folder = {"format": "parquet", "partitioning": HivePartitioning.discover(infer_dictionary=True)}
-            self._open = lambda: dataset(path, **folder) if os.path.isdir(path) else ParquetFile(path)
-        try:
+        # Errors for files that are damaged or gone, and for labels that pandas cannot read.
+        self._broken = (ArrowException, OSError, ValueError, TypeError, LookupError, AttributeError)
+        path = check_path(data, parameter) if isinstance(data, (str, os.PathLike)) else None
+
+        def opened() -> Any:
+            if path is None:
+                return data
+            if os.path.isdir(path):  # as pandas reads a folder: names of partitions are categories
+                names = HivePartitioning.discover(infer_dictionary=True)
+                return dataset(path, format="parquet", partitioning=names)
+            if os.path.exists(path) and not os.path.isfile(path):  # to open it would wait for its other end
+                raise bad_value(parameter, "the path of a file or folder, not of a pipe or a device", data)
+            return ParquetFile(path)
+
+        self._open = opened
+        self._path = path
+        with self._read("as a Parquet file"):
             source = self._open()
-        except (OSError, ArrowInvalid) as error:
-            raise DataError(
-                f"The {parameter!r} of {called()} cannot be read as a Parquet file: {str(error).rstrip('.')}."
-            ) from error
-        self.files = [os.fspath(data)] if isinstance(data, (str, os.PathLike)) else ()
-        self.files = getattr(source, "files", self.files)
-        schema = source.schema_arrow if hasattr(source, "schema_arrow") else source.schema
-        self._index = [
-            name for name in (schema.pandas_metadata or {}).get("index_columns", ()) if type(name) is str
-        ]
-        self.names = [name for name in schema.names if name not in self._index]
+            self.files = self._listed(source)
+            self._known = self._stamps(source)
+            schema = source.schema_arrow if hasattr(source, "schema_arrow") else source.schema
+            known = (schema.pandas_metadata or {}).get("index_columns", ())
+            self._index = [name for name in known if type(name) is str]
+            self.names = [name for name in schema.names if name not in self._index]
+
+    @contextmanager
+    def _read(self, how: str) -> Iterator[None]:
+        """Context manager: errors of what reads the files name the parameter."""
+        try:
+            yield
+        except PyrjselError:
+            raise
+        except self._broken as error:
+            reason = " ".join(str(error).split()).rstrip(".")
+            raise DataError(f"The {self._what} cannot be read {how}: {reason}.") from error
 
     def frames(self, columns: Sequence[str]) -> Iterator[pd.DataFrame]:
         """Return the chunks with the requested columns."""
-        source = self._open()
         known = list(dict.fromkeys(columns))
         options = {"columns": known, "batch_size": max(1, BLOCK // max(len(known), 1))}
-        groups = _row_groups if hasattr(source, "iter_batches") else _fragments
-        try:
+        with self._read("to their end"):
+            source = self._open()
+            self._check_same(source)
+            groups = _row_groups if hasattr(source, "iter_batches") else _fragments
             for batch in groups(source, options):
+                batch.validate(full=True)
                 yield batch.to_pandas()
-        except OSError as error:  # a damaged page, or a file that was replaced meanwhile
+            self._check_same(source)
+
+    def _listed(self, source: Any) -> Sequence[str]:
+        """Return the files of an opened source, where known."""
+        return getattr(source, "files", () if self._path is None else [self._path])
+
+    def _stamps(self, source: Any) -> list[tuple[Any, ...] | None]:
+        """Return what tells a file from another one under its name, None for those that are not here."""
+        found: list[tuple[Any, ...] | None] = []
+        for file in self._listed(source):
+            seen = os.stat(file) if os.path.exists(file) else None
+            found.append(seen and (file, seen.st_size, seen.st_mtime_ns, seen.st_ino, seen.st_dev))
+        return found
+
+    def _check_same(self, source: Any) -> None:
+        """Raise :class:`DataError` if files have been written, replaced, added or removed since."""
+        if self._stamps(source) != self._known:
             raise DataError(
-                f"The {self._parameter!r} of {called()} cannot be read to their end: {error}"
-            ) from error
+                f"The files of the {self._what} have changed since they were first read, so that passes "
+                "would mix their rows. Leave them as they are, and begin again."
+            )
 
     def labelled(self, columns: Sequence[str]) -> Iterator[pd.DataFrame]:
         """Return the chunks with the index of the file, or numbers from 0."""

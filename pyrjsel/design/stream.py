@@ -40,6 +40,8 @@ from pyrjsel.design.new_rows import conform
 from pyrjsel.design.safety import stateful_calls
 from pyrjsel.design.scan import Plan, Scan, States, check_scan, merge_scans, scan_chunk
 
+# Sums over the same rows in two passes differ by less than this proportion of sums of absolute values.
+ROUNDING = 1e-9
 T = TypeVar("T")
 Value = FloatArray | Categories
 
@@ -76,10 +78,14 @@ class Reduced(Generic[T]):
 
 @dataclass(frozen=True, eq=False)
 class Work(Generic[T]):
-    """A reduction of the complete rows of a chunk, and the merging of parts."""
+    """A reduction of the complete rows of a chunk, and the merging of parts.
+
+    `again` says whether later passes read the rows again, which must then be the same.
+    """
 
     of: Callable[[DesignData], T]
     merge: Callable[[T, T], T]
+    again: bool = True
 
 
 @dataclass(frozen=True, eq=False)
@@ -96,6 +102,8 @@ class RowReader:
         Numbers of all rows and of complete rows, the same in each pass.
     seconds : float
         Wall-clock time of a pass, for forecasts.
+    sums : ndarray or None
+        Sums over the complete rows, the same in each pass; None if there is only one.
     """
 
     plan: Plan
@@ -105,6 +113,7 @@ class RowReader:
     n_rows: int
     n_complete: int
     seconds: float
+    sums: FloatArray | None
 
     def reduce(self, work: Work[T]) -> T:
         """Return the complete rows of all chunks, reduced in one pass.
@@ -112,10 +121,12 @@ class RowReader:
         Raises
         ------
         DataError
-            If the rows cannot be read again, or their number is another.
+            If the rows cannot be read again, or are others.
         """
-        task = partial(_compute_chunk, plan=self.plan, left=self.left, layout=self.layout, work=work)
-        part = self.chunks.reduce(task, partial(_merge_parts, work=work), self.plan.columns)
+        return self.checked(_pass(self.plan, self.chunks, self.left, self.layout, work))
+
+    def checked(self, part: "_Part[T]") -> T:
+        """Return the value of a pass, or raise :class:`DataError` if its rows are not those of the first."""
         if (part.n_rows, part.n_complete) != (self.n_rows, self.n_complete):
             raise DataError(
                 f"The data of {called()} have {self.n_rows} rows ({self.n_complete} complete) in the first "
@@ -123,6 +134,17 @@ class RowReader:
                 "a new iterator over the same rows each time."
             )
         assert part.value is not None
+        if part.sums is None or self.sums is None:
+            return part.value
+        # Sums of absolute values, which rounding errors are relative to, are at most these.
+        square = self.sums[2]
+        with np.errstate(over="ignore", invalid="ignore"):
+            bound = np.sqrt(np.outer([self.n_complete, square[len(self.layout.column_names)]], square))
+        if not np.allclose(part.sums[:2], self.sums[:2], rtol=0.0, atol=ROUNDING * bound, equal_nan=True):
+            raise DataError(
+                f"The data of {called()} have other values in a later pass than in the first: a function "
+                "must return a new iterator over the same rows each time."
+            )
         return part.value
 
 
@@ -131,6 +153,25 @@ class _Part(Generic[T]):
     n_rows: int
     n_complete: int
     value: T | None  # None where no row is complete
+    sums: FloatArray | None = None
+
+
+def _pass(plan: Plan, chunks: Chunks, left: Response, layout: Layout, work: Work[T]) -> _Part[T]:
+    """Compute the complete rows of all chunks, and reduce them."""
+    task = partial(_compute_chunk, plan=plan, left=left, layout=layout, work=work)
+    return chunks.reduce(task, partial(_merge_parts, work=work), plan.columns)
+
+
+def _sums(data: DesignData) -> FloatArray:
+    """Return sums over rows that tell them from others, (3, D + k) for k columns besides those of the design.
+
+    Sums of all columns, the response first among the k, of their products with the response, and of squares.
+    """
+    rows = np.vstack([data.y, *data.extras.values()])
+    left = np.vstack([np.ones(data.n), data.y])
+    with np.errstate(over="ignore", invalid="ignore"):
+        squares = [np.einsum("ij,ij->j", part, part) for part in (data.X, rows.T)]
+        return np.vstack([np.hstack([left @ data.X, left @ rows.T]), np.hstack(squares)])
 
 
 def reduce_chunks(
@@ -161,15 +202,15 @@ def reduce_chunks(
     done = _one_pass(plan, start, chunks, work_of)
     if done is None:
         scan, left, layout = _learn(plan, start, chunks, missing)
-        value, begun = None, time.perf_counter()
+        begun = time.perf_counter()
+        part = _pass(plan, chunks, left, layout, work_of(left))
     else:
         scan, left, layout, part = done
         _report(plan, scan, missing)
-        value = part.value
-    reader = RowReader(plan, chunks, left, layout, scan.n_rows, scan.n_complete, 0.0)
-    if value is None:
-        value = reader.reduce(work_of(left))
-    reader = replace(reader, seconds=time.perf_counter() - begun)
+    seconds = time.perf_counter() - begun
+    reader = RowReader(plan, chunks, left, layout, scan.n_rows, scan.n_complete, seconds, part.sums)
+    value = reader.checked(part) if done is None else part.value
+    assert value is not None
     return left, layout, Reduced(value, scan.n_complete, scan.n_rows, _counts(plan, scan), reader)
 
 
@@ -363,14 +404,18 @@ def _compute_chunk(
         if isinstance(y, Categories):
             y = level_codes(y, left.levels or (), left.expression).astype(np.float64)[:, None]
         X = layout.matrix(columns, n, plan.functions)
-        return _Part(rows.n_rows, n, work.of(make_data(y[:, 0], X, rows, table.index)))
+        data = make_data(y[:, 0], X, rows, table.index)
+        return _Part(rows.n_rows, n, work.of(data), _sums(data) if work.again else None)
 
 
 def _merge_parts(one: _Part[T], other: _Part[T], work: Work[T]) -> _Part[T]:
     value = other.value if one.value is None else one.value
     if one.value is not None and other.value is not None:
         value = work.merge(one.value, other.value)
-    return _Part(one.n_rows + other.n_rows, one.n_complete + other.n_complete, value)
+    sums = other.sums if one.sums is None else one.sums
+    if one.sums is not None and other.sums is not None:
+        sums = one.sums + other.sums
+    return _Part(one.n_rows + other.n_rows, one.n_complete + other.n_complete, value, sums)
 
 
 def _counts(plan: Plan, scan: Scan) -> pd.Series:

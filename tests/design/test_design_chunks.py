@@ -1,5 +1,6 @@
 """Designs from rows in chunks: the columns, levels and counts are those of all rows in one data frame."""
 
+import os
 import re
 
 import numpy as np
@@ -325,6 +326,87 @@ def test_a_function_must_give_the_same_rows_again(frame):
     left = iter(cut(frame, 1))
     with pytest.raises(DataError, match=r"no rows|next time"):
         from_chunks("y ~ g", lambda: left)
+
+
+@pytest.mark.parametrize("change", ["x", "y", "w", "order"])
+def test_a_function_must_give_the_same_values_again(change, frame):
+    """Columns of the same sums that belong to other responses are others; any order of rows will do."""
+    table = frame.copy()
+    _, made = from_chunks("y ~ x + g", lambda: cut(table, 1), extras={"weights": "w"})
+    again = made.reader.reduce(Work(keep, append))
+    np.testing.assert_array_equal(again["X"], made.value["X"])
+    if change == "order":
+        table = table.sample(frac=1.0, random_state=np.random.RandomState(1))
+        assert made.reader.reduce(Work(keep, append))["n"].sum() == N
+        return
+    table[change] = table[change].to_numpy()[::-1]
+    with pytest.raises(DataError, match="other values in a later pass than in the first"):
+        made.reader.reduce(Work(keep, append))
+
+
+def others(path):
+    return pd.read_parquet(path).assign(x=0.0)
+
+
+CHANGES = {
+    "replaced": lambda path: others(path).to_parquet(path),
+    "cut": lambda path: path.write_bytes(path.read_bytes()[:-900]),
+    "emptied": lambda path: path.write_bytes(b""),
+    "removed": lambda path: path.unlink(),
+    "a folder": lambda path: (path.unlink(), path.mkdir()),
+    "one more": lambda path: others(path).to_parquet(path.with_name("more.parquet")),
+}
+
+
+@pytest.mark.parametrize("change", CHANGES)
+def test_a_file_that_changes_between_passes_is_refused(change, frame, tmp_path):
+    pytest.importorskip("pyarrow")
+    path = tmp_path / "rows.parquet"
+    frame.to_parquet(path)
+    _, made = from_chunks("y ~ x + k", tmp_path if change == "one more" else path)
+    made.reader.reduce(Work(keep, append))
+    CHANGES[change](path)
+    with pytest.raises(DataError, match=r"'data' of .*(have changed since|cannot be read to)"):
+        made.reader.reduce(Work(keep, append))
+
+
+def test_a_file_that_changes_within_a_pass_is_refused(frame, tmp_path):
+    pytest.importorskip("pyarrow")
+    path = tmp_path / "rows.parquet"
+    frame.to_parquet(path, row_group_size=30)
+    rows = as_chunks(path).frames(["x"])
+    next(rows)
+    os.utime(path, (1, 1))
+    with pytest.raises(DataError, match="have changed since"):
+        list(rows)
+
+
+@pytest.mark.parametrize(
+    "known", [b"{", b"[]", b'{"index_columns": 3}', b'{"index_columns": ["z"], "columns": []}', b"\xff\xfe"]
+)
+def test_damaged_labels_of_a_file_are_named(known, frame, tmp_path):
+    pa, parquet = pytest.importorskip("pyarrow"), pytest.importorskip("pyarrow.parquet")
+    table = pa.Table.from_pandas(frame).replace_schema_metadata({b"pandas": known})
+    parquet.write_table(table, tmp_path / "rows.parquet")
+    with pytest.raises(DataError, match="'data' of as_chunks cannot be read"):
+        from_chunks("y ~ x", tmp_path / "rows.parquet")
+
+
+def test_text_that_is_not_unicode_is_named(tmp_path):
+    pa, parquet = pytest.importorskip("pyarrow"), pytest.importorskip("pyarrow.parquet")
+    text = pa.array([b"a", b"\xff\xfe", b"b"], type=pa.binary()).cast(pa.string(), safe=False)
+    parquet.write_table(pa.table({"y": [1.0, 2.0, 3.0], "g": text}), tmp_path / "rows.parquet")
+    with pytest.raises(DataError, match=r"'data' of as_chunks cannot be read to their end: .*UTF8"):
+        from_chunks("y ~ g", tmp_path / "rows.parquet")
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="no named pipes")
+def test_a_pipe_is_no_file(tmp_path):
+    pytest.importorskip("pyarrow")
+    path = tmp_path / "rows.parquet"
+    os.mkfifo(path)
+    with pytest.raises(ParameterError, match="not of a pipe or a device"):
+        as_chunks(path)
 
 
 LABELS = {

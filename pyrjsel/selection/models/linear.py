@@ -294,7 +294,7 @@ class LinearSelection(Selection):
         design, reduced = Design.from_chunks(
             formula,
             chunks,
-            lambda left: Work(ChunkSums.of, ChunkSums.merge),
+            lambda left: Work(ChunkSums.of, ChunkSums.merge, again=False),
             extras=extras,
             missing=missing,
             functions=functions,
