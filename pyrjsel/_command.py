@@ -27,6 +27,7 @@ from pyrjsel.selection.models.registry import MODELS
 from pyrjsel.selection.priors.registry import COEF_PRIORS
 from pyrjsel.selection.samplers.registry import AUTO as AUTO_SAMPLER
 from pyrjsel.selection.samplers.registry import NAMES
+from pyrjsel.storage import replace
 
 MODEL_PRIORS: dict[str, Callable[..., Any]] = {
     kind.__name__: kind
@@ -209,7 +210,7 @@ def select(chosen: argparse.Namespace, words: Sequence[str]) -> None:
         try:
             if chosen.out is not None:
                 write(results, summary, chosen, words, said)
-        except OSError as error:
+        except (OSError, rj.StoreError) as error:
             raise rj.DataError(f"The folder {str(chosen.out)!r} cannot be written to: {error}") from error
         finally:
             # Printed after the files are written, since the reader may close the pipe, and even without
@@ -406,12 +407,11 @@ def write(
     command = shlex.join(["python", "-m", "pyrjsel", *words]).encode(errors="backslashreplace").decode()
     title = f"{results.model.title}: {chosen.formula}"
     page, pictures = results._page(title, chosen.top, said=list(dict.fromkeys(said)), command=command)
-    for name, table in tables.items():
-        table.to_csv(folder / f"{name}.csv", index=name != "frontier")
-    for picture in pictures:
-        (folder / f"{picture.plot.heading.lower()}.png").write_bytes(picture.png)
-    (folder / "summary.txt").write_text(f"{summary}\n", encoding="utf-8")
-    (folder / "report.html").write_text(page, encoding="utf-8")
+    files = {f"{name}.csv": table.to_csv(index=name != "frontier").encode() for name, table in tables.items()}
+    files |= {f"{picture.plot.heading.lower()}.png": picture.png for picture in pictures}
+    files |= {"summary.txt": f"{summary}\n".encode(), "report.html": page.encode()}
+    for name, content in files.items():
+        replace(folder / name, content)
 
 
 def _written(table: pd.DataFrame) -> pd.DataFrame:

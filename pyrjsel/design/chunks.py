@@ -7,9 +7,9 @@ columns, the order of the chunks and repeated reading, independently of the mean
 import os
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager
 from itertools import chain
-from typing import Any, Protocol, TypeVar
+from typing import Any, BinaryIO, Protocol, TypeVar
 
 import numpy as np
 import pandas as pd
@@ -19,6 +19,7 @@ from pyrjsel._called import called, named
 from pyrjsel._errors import DataError, NotAvailableError, PyrjselError, WorkerError
 from pyrjsel._validate import bad_value, check_file, check_path
 from pyrjsel.design.frame import as_frame, check_no_path
+from pyrjsel.storage import replace_by
 
 T = TypeVar("T")
 Table = pd.Series | pd.DataFrame
@@ -398,29 +399,38 @@ def write_parquet(tables: Iterable[Table], path: str) -> None:
     Labels of rows are kept if those of the first table are more than positions.
     """
     try:
+        from pyarrow import ArrowInvalid, ArrowTypeError
         from pyarrow import Table as ArrowTable
         from pyarrow.parquet import ParquetWriter
     except ImportError as error:
         raise no_pyarrow() from error
-    aside = f"{path}.part"
-    writer, labels = None, False
-    try:
-        for table in tables:
-            frame = table.to_frame() if isinstance(table, pd.Series) else table
+
+    def other_labels(number: int) -> DataError:
+        return DataError(
+            f"The rows of chunk {number} of {called()} must have labels of one type, the same in all chunks, "
+            "to be written to a Parquet file. Reset the index of the chunks, or make it text."
+        )
+
+    def write(file: BinaryIO) -> None:
+        with ExitStack() as stack:
+            writer, labels = None, False
+            for number, table in enumerate(tables, 1):
+                frame = table.to_frame() if isinstance(table, pd.Series) else table
+                if writer is None:
+                    labels = not isinstance(frame.index, pd.RangeIndex)
+                try:
+                    rows = ArrowTable.from_pandas(frame, preserve_index=labels)
+                except (ArrowInvalid, ArrowTypeError) as error:
+                    raise other_labels(number) from error
+                if writer is None:
+                    writer = stack.enter_context(ParquetWriter(file, rows.schema))
+                if not rows.schema.equals(writer.schema):
+                    raise other_labels(number)
+                writer.write_table(rows)
             if writer is None:
-                labels = not isinstance(frame.index, pd.RangeIndex)
-            rows = ArrowTable.from_pandas(frame, preserve_index=labels)
-            if writer is None:
-                writer = ParquetWriter(aside, rows.schema)
-            writer.write_table(rows)
-        if writer is None:
-            raise no_chunks()
-        writer.close()
-        os.replace(aside, path)
-    except BaseException:
-        with suppress(OSError):
-            os.remove(aside)
-        raise
+                raise no_chunks()
+
+    replace_by(path, write)
 
 
 def no_pyarrow() -> NotAvailableError:

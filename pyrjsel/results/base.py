@@ -7,7 +7,6 @@ import warnings
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, TypeVar
 
 import numpy as np
@@ -23,7 +22,7 @@ from pyrjsel._warnings import warn
 from pyrjsel.report import Picture, Plot, budget_steps, draw_pictures, html_page, results_html
 from pyrjsel.results.protocols import FittedModel
 from pyrjsel.results.saved import pairs_from_plain
-from pyrjsel.storage import Content, Document, Plain, write
+from pyrjsel.storage import Content, Document, Plain, replace, write
 
 if TYPE_CHECKING:
     from pyrjsel.report import Report, render
@@ -212,7 +211,7 @@ class Results(ABC, Generic[Model]):
         Parameters
         ----------
         path : str or path-like
-            The file, such as ``"fit.html"``; an existing one is replaced.
+            The file, such as ``"fit.html"``; an existing one is replaced once the new one is complete.
         title : str, optional
             Title of the page. The default is the kind of model and its formula.
         notes : sequence of str, default ()
@@ -255,7 +254,7 @@ class Results(ABC, Generic[Model]):
         heading = f"{self.model.title}: {formula}" if formula else self.model.title
         page, _ = self._page(heading if title is None else title, top, notes=notes)
         # Text that is no valid Unicode, as names of files may be, is written as escapes.
-        Path(file).write_text(page, encoding="utf-8", errors="backslashreplace")
+        replace(file, page.encode(errors="backslashreplace"))
 
     def save(self, path: str | os.PathLike[str], data: bool | None = None) -> None:
         """Save the results to a file for :func:`pyrjsel.load`.

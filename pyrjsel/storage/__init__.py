@@ -44,6 +44,7 @@ from pyrjsel.storage.files import (
     read,
     read_all,
     replace,
+    replace_by,
     write,
 )
 from pyrjsel.storage.kinds import Given, load, register
@@ -71,5 +72,6 @@ __all__ = [
     "read_all",
     "register",
     "replace",
+    "replace_by",
     "write",
 ]

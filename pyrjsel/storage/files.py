@@ -11,7 +11,7 @@ import stat
 import struct
 import zipfile
 import zlib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from functools import partial
@@ -95,8 +95,8 @@ def create(path: str | os.PathLike[str], document: Document) -> bool:
     OSError
         If it cannot be written.
     """
-    target = Path(path)
-    with _aside(target, to_bytes(document)) as aside:
+    target, data = Path(path), to_bytes(document)
+    with _aside(target, lambda file: file.write(data)) as aside:
         try:
             os.link(aside, target)
         except FileExistsError:
@@ -112,9 +112,15 @@ def create(path: str | os.PathLike[str], document: Document) -> bool:
 
 
 def replace(path: str | os.PathLike[str], data: bytes | memoryview) -> None:
-    """Write `data` to a path and to the disk; after a crash the file is either unchanged or complete.
+    """Write `data` to a path and to the disk; see :func:`replace_by`."""
+    replace_by(path, lambda file: file.write(data))
 
-    A link is followed and its target replaced; the file's permissions are kept.
+
+def replace_by(path: str | os.PathLike[str], write: Callable[[BinaryIO], object]) -> None:
+    """Write what `write` writes to a file to a path and to the disk.
+
+    After a crash, or an error of `write`, the file at the path is either unchanged or complete. A link is
+    followed and its target replaced; the file's permissions are kept.
 
     Raises
     ------
@@ -131,14 +137,14 @@ def replace(path: str | os.PathLike[str], data: bytes | memoryview) -> None:
         found, mode = stat.S_IFREG, None
     if not stat.S_ISREG(found):
         raise _irregular(target)
-    with _aside(target, data, mode) as aside:
+    with _aside(target, write, mode) as aside:
         os.replace(aside, target)
     sync_folder(target.parent)
 
 
 @contextmanager
-def _aside(target: Path, data: bytes | memoryview, mode: int | None = None) -> Iterator[Path]:
-    """Write `data` to a temporary file beside `target` that is removed in the end.
+def _aside(target: Path, write: Callable[[BinaryIO], object], mode: int | None = None) -> Iterator[Path]:
+    """Write to a temporary file beside `target`, which is removed in the end.
 
     It gets the permissions `mode` once complete, and is private until then; None is the system's default.
     """
@@ -146,7 +152,7 @@ def _aside(target: Path, data: bytes | memoryview, mode: int | None = None) -> I
     private = None if mode is None else partial(os.open, mode=0o600)
     try:
         with open(aside, "xb", opener=private) as file:
-            file.write(data)
+            write(file)
             if mode is not None:
                 with suppress(PermissionError):  # a file system without permissions
                     os.chmod(aside, mode)
@@ -154,7 +160,7 @@ def _aside(target: Path, data: bytes | memoryview, mode: int | None = None) -> I
             os.fsync(file.fileno())
         yield aside
     except OSError as error:
-        if error.filename is None:
+        if error.filename not in (aside, os.fspath(aside)):
             raise
         # Raised for the path that was given; OSError picks the subclass for the error number.
         raise OSError(error.errno, error.strerror, os.fspath(target)) from error

@@ -3,6 +3,7 @@
 import html
 import importlib.util
 import json
+import os
 import re
 import shutil
 import subprocess
@@ -179,6 +180,20 @@ def test_without_matplotlib_there_are_no_plots(priced, tmp_path, monkeypatch):
     text = page_of(priced, tmp_path)
     assert Elements(text).alts == []
     assert "<li>Plots need matplotlib" in text
+
+
+def test_a_full_disk_leaves_the_old_page(priced, tmp_path, monkeypatch):
+    path = tmp_path / "page.html"
+    path.write_text("old")
+
+    def full(*_):
+        raise OSError("no space left")
+
+    monkeypatch.setattr(os, "fsync", full)
+    with pytest.raises(OSError, match="no space left"):
+        page_of(priced, tmp_path)
+    assert path.read_text() == "old"
+    assert list(tmp_path.iterdir()) == [path]
 
 
 @pytest.mark.parametrize(

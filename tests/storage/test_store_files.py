@@ -24,6 +24,7 @@ from pyrjsel.storage import (
     read,
     read_all,
     register,
+    replace_by,
     write,
 )
 from pyrjsel.storage.files import to_bytes
@@ -151,6 +152,21 @@ def test_a_failed_write_leaves_what_was_there(path, monkeypatch):
 
 
 @pytest.mark.skipif(os.name != "posix", reason="modes and links are those of POSIX")
+def test_an_error_of_what_is_written_is_the_callers(path):
+    """Not one of the file, whose name it would take."""
+    write(path, Document("test", 1, 1))
+
+    def stream(file):
+        file.write(b"x")
+        path.with_name("rows").stat()
+
+    with pytest.raises(FileNotFoundError) as caught:
+        replace_by(path, stream)
+    assert caught.value.filename == str(path.with_name("rows"))
+    assert read(path).content == 1
+    assert list(path.parent.iterdir()) == [path]
+
+
 def test_what_is_replaced_keeps_its_mode_and_links_stay(path, monkeypatch):
     link = path.with_name("link")
     link.symlink_to(path.name)

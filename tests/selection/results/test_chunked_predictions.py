@@ -187,3 +187,33 @@ def test_writing_that_fails_leaves_the_file(fits, table, tmp_path, monkeypatch):
         fits["linear"].predict(cut(table), to=to)
     assert to.read_bytes() == b"old"
     assert [file.name for file in tmp_path.iterdir()] == ["predictions.parquet"]
+
+
+def test_files_and_links_beside_the_new_one_stay(fits, table, tmp_path):
+    """Of any name that could be guessed; a link is followed, as by save."""
+    pytest.importorskip("pyarrow")
+    table.to_parquet(tmp_path / "rows.parquet")
+    to, victim, link = tmp_path / "out.parquet", tmp_path / "victim", tmp_path / "out.parquet.part"
+    victim.write_text("precious")
+    link.symlink_to("victim")
+    (tmp_path / "other.parquet").symlink_to("out.parquet")
+    for name in ("out.parquet", "other.parquet"):
+        fits["linear"].predict(tmp_path / "rows.parquet", to=tmp_path / name)
+        assert victim.read_text() == "precious"
+        assert not to.is_symlink()
+        assert link.is_symlink()
+        assert (tmp_path / "other.parquet").is_symlink()
+        assert len(pd.read_parquet(to)) == len(table)
+    names = sorted(file.name for file in tmp_path.iterdir())
+    assert names == ["other.parquet", "out.parquet", "out.parquet.part", "rows.parquet", "victim"]
+
+
+@pytest.mark.parametrize(
+    "labels", [["a", "b", 3], [object()] * 3, [1.5, 2.5, 3.5]], ids=["mixed", "objects", "of another type"]
+)
+def test_labels_that_a_file_cannot_have_are_named(labels, fits, table, tmp_path):
+    pytest.importorskip("pyarrow")
+    chunks = [table[:3].set_axis(list("abc")), table[3:6].set_axis(labels)]
+    with pytest.raises(rj.DataError, match="rows of chunk 2 of predict must have labels of one type"):
+        fits["linear"].predict(chunks, to=tmp_path / "out.parquet")
+    assert list(tmp_path.iterdir()) == []
