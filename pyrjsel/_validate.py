@@ -13,6 +13,8 @@ from pyrjsel._called import called
 from pyrjsel._errors import DataError, ParameterError, UnknownNameError
 from pyrjsel._typing import RNGLike, SeedLike
 
+# Integers to Python that are none to users.
+NO_NUMBERS = (bool, np.timedelta64)
 # Options of fits by their names in this package, with the names used by other packages.
 ELSEWHERE: Mapping[tuple[str, ...], tuple[str, ...]] = {
     ("rng",): ("seed", "random_state", "random_seed", "set_seed"),
@@ -52,7 +54,7 @@ def bad_value(name: str, must: str, value: object) -> ParameterError:
 def check_int(value: object, name: str, *, low: int, high: int | None = None) -> int:
     """Return `value` as an int in [low, high], or raise :class:`ParameterError`."""
     upper = "inf)" if high is None else f"{high}]"
-    good = isinstance(value, Integral) and not isinstance(value, bool)
+    good = isinstance(value, Integral) and not isinstance(value, NO_NUMBERS)
     if not good or not low <= int(value) or (high is not None and int(value) > high):  # type: ignore[call-overload]
         raise bad_value(name, f"an int in [{low}, {upper}", value)
     return int(value)  # type: ignore[call-overload]
@@ -69,7 +71,7 @@ def check_real(
 ) -> float:
     """Return `value` as a finite float in an interval, or raise :class:`ParameterError`."""
     number = np.nan
-    if isinstance(value, Real) and not isinstance(value, bool):
+    if isinstance(value, Real) and not isinstance(value, NO_NUMBERS):
         try:
             number = float(value)
         except OverflowError:  # an int too large for a float is not finite
@@ -236,7 +238,8 @@ def _guess(name: object, known: Iterable[object]) -> str:
 def check_rng(rng: RNGLike | SeedLike | None) -> np.random.Generator:
     """Return a Generator made of `rng` (None, an int, a SeedSequence or a Generator; SPEC 7)."""
     must = "None, a non-negative int, a SeedSequence or a numpy Generator"
-    if isinstance(rng, bool):
+    # numpy does not return from coercing a matrix.
+    if isinstance(rng, bool) or (isinstance(rng, np.ndarray) and type(rng) is not np.ndarray):
         raise bad_value("rng", must, rng)
     try:
         return np.random.default_rng(rng)

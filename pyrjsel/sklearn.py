@@ -161,8 +161,7 @@ class _Selection(_Estimator):
         )
         self.results_: SelectionResults = model.fit(
             rng=_rng(self.random_state),
-            **{name: getattr(self, name) for name in RUN},
-            **{"progress": False, **(self.fit_options or {})},
+            **_options(self, RUN),
         )
         self.inclusion_: FloatArray = self.results_.inclusion["posterior"].to_numpy()
 
@@ -530,8 +529,7 @@ class MixtureSelectionClassifier(ClassifierMixin, _Estimator):
         model = MixtureClassifier(codes, X, **{name: getattr(self, name) for name in options})
         self.results_: MixtureResults = model.fit(
             rng=_rng(self.random_state),
-            **{name: getattr(self, name) for name in ("draws", "mcse", "chains", "n_jobs")},
-            **{"progress": False, **(self.fit_options or {})},
+            **_options(self, ("draws", "mcse", "chains", "n_jobs")),
         )
         inclusion = self.results_.inclusion["posterior"].reindex(X.columns, fill_value=0.0)
         self.inclusion_: FloatArray = inclusion.to_numpy()
@@ -651,6 +649,17 @@ class SelectionSelector(MetaEstimatorMixin, SelectorMixin, BaseEstimator):
     def _get_support_mask(self) -> NDArray[np.bool_]:
         check_is_fitted(self)
         return self.inclusion_ >= self.threshold
+
+
+def _options(estimator: Any, own: Sequence[str]) -> dict[str, Any]:
+    """Return options of ``fit``: parameters of an estimator, and its `fit_options`."""
+    given = {} if estimator.fit_options is None else estimator.fit_options
+    must = f"None or a mapping of options to values, without rng, {', '.join(own)}, which are parameters"
+    if not isinstance(given, Mapping) or not all(isinstance(name, str) for name in given):
+        raise bad_value("fit_options", must, given)
+    if not {"rng", *own}.isdisjoint(given):
+        raise bad_value("fit_options", must, given)
+    return {"progress": False, **{name: getattr(estimator, name) for name in own}, **given}
 
 
 def _rng(random_state: Any) -> Any:

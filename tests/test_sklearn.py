@@ -262,3 +262,13 @@ def test_mixtures_predict_what_their_model_does(flowers):
     assert np.isfinite(clone(estimator).fit(gaps, y).predict_proba(gaps)).all()
     with pytest.raises(rj.ParameterError, match="two or more classes"):
         MixtureSelectionClassifier().fit(X, np.ones(150, dtype=int))
+
+
+@pytest.mark.parametrize(
+    "given", [[("thin", 2)], "thin", np.zeros(3), {3: 4}, {"draws": 5}, {"rng": 1}], ids=str
+)
+@pytest.mark.parametrize("kind", [SelectionClassifier, SelectionRegressor, MixtureSelectionClassifier])
+def test_options_of_fit_are_a_mapping_without_parameters(kind, given):
+    X = pd.DataFrame({"a": np.arange(20.0), "b": np.arange(20) % 3})
+    with pytest.raises(rj.ParameterError, match=r"'fit_options' parameter of .* must be None or a mapping"):
+        kind(fit_options=given).fit(X, np.arange(20) % 2)

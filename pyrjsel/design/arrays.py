@@ -9,7 +9,6 @@ import scipy
 
 from pyrjsel._called import called
 from pyrjsel._errors import DataError
-from pyrjsel._validate import unmasked
 from pyrjsel.design.build import (
     DesignData,
     Learner,
@@ -22,7 +21,7 @@ from pyrjsel.design.build import (
 )
 from pyrjsel.design.extras import extra_names
 from pyrjsel.design.formula import Subterm
-from pyrjsel.design.frame import Column, Table, array_series, as_frame, as_pandas
+from pyrjsel.design.frame import Column, Table, array_series, as_array, as_frame, as_pandas
 from pyrjsel.design.layout import Layout, assemble
 from pyrjsel.design.safety import column_expression
 
@@ -135,7 +134,7 @@ def array_frame(values: object, names: list[str] | None, what: str) -> pd.DataFr
     if scipy.sparse.issparse(values):
         values = checked_sparse(values, what).toarray()
     try:
-        array = np.asarray(unmasked(values))
+        array = as_array(values)
     except ValueError as error:
         raise DataError(f"The {what!r} of {called()} must be a matrix: {error}.") from error
     if array.ndim == 1 and (names is None or len(names) == 1):
@@ -147,7 +146,8 @@ def array_frame(values: object, names: list[str] | None, what: str) -> pd.DataFr
         )
     if names is None:
         names = [f"x{number}" for number in range(1, array.shape[1] + 1)]
-    return pd.DataFrame(array, columns=names)
+    # Text stays as it is: pandas strings cannot hold all of it.
+    return pd.DataFrame(array, columns=names, dtype=object if array.dtype.kind == "U" else None)
 
 
 def checked_sparse(matrix: Any, what: str) -> Any:
@@ -213,7 +213,7 @@ def response_of(endog: object, exog: pd.DataFrame, indexed: bool) -> tuple[str, 
     else:
         name = "y"
         try:
-            array = np.asarray(unmasked(endog))
+            array = as_array(endog)
         except ValueError as error:
             raise DataError(f"The 'endog' of {called()} must be one column: {error}.") from error
         if array.ndim == 2 and array.shape[1] == 1:

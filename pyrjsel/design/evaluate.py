@@ -16,9 +16,9 @@ import pandas as pd
 from pyrjsel._called import called
 from pyrjsel._errors import DataError, FormulaError
 from pyrjsel._typing import FloatArray
-from pyrjsel._validate import show, unmasked
+from pyrjsel._validate import show
 from pyrjsel.design.categories import Asked, Categories, Contrast, check_asked
-from pyrjsel.design.frame import Column, array_series, plain_level
+from pyrjsel.design.frame import Column, array_series, as_array, plain_level
 from pyrjsel.design.safety import ARRAY_FUNCTIONS, MAX_INTEGER, STATEFUL, Expression, stateful_calls
 from pyrjsel.design.transforms import OutsideKnotsError, State, Summary, apply_transform, summarise_transform
 
@@ -327,7 +327,7 @@ class Evaluator:
 
     def _shaped(self, value: object, where: str) -> np.ndarray:
         try:
-            array = np.asarray(unmasked(value))
+            array = as_array(value)
         except ValueError as error:
             raise self._refusal(f"gives {where} a shape that is not a matrix: {error}") from error
         if array.ndim not in (1, 2) or array.shape[0] != self._n_rows:

@@ -2,13 +2,12 @@
 
 from collections.abc import Mapping
 
-import numpy as np
 import pandas as pd
 
 from pyrjsel._called import called
 from pyrjsel._errors import DataError
-from pyrjsel._validate import bad_value, unknown_name, unmasked
-from pyrjsel.design.frame import Column, Table, as_pandas, read_array, read_column
+from pyrjsel._validate import bad_value, unknown_name
+from pyrjsel.design.frame import Column, Table, as_array, as_pandas, read_array, read_column
 
 
 def extra_names(extras: object) -> dict[str, object]:
@@ -69,7 +68,7 @@ def read_extra(key: str, value: object, table: Table) -> Column:
 
 def _read_array(key: str, value: object) -> Column:
     try:
-        array = np.asarray(unmasked(value))
+        array = as_array(value)
     except ValueError as error:
         raise DataError(f"The {key!r} parameter of {called()} must be one-dimensional: {error}.") from error
     if array.ndim != 1:

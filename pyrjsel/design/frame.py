@@ -85,7 +85,7 @@ def as_pandas(data: Any) -> Any:
     NotAvailableError
         If narwhals is not installed.
     DataError
-        If two columns have the same name.
+        If two columns have the same name, or values have a type that pandas does not have.
 
     Examples
     --------
@@ -118,10 +118,17 @@ def as_pandas(data: Any) -> Any:
     if found.implementation.is_polars():
         text = [name for name, dtype in found.schema.items() if dtype == nw.Categorical]
         found = found.with_columns(nw.col(*text).cast(nw.String)) if text else found
-    table = found.to_arrow()
-    lacking = {str(column.type) for column in table.columns if column.null_count}
-    nullable = {name: dtype for name, dtype in NULLABLE.items() if name in lacking}
-    return table.to_pandas(types_mapper=lambda kind: nullable.get(str(kind)))
+    try:
+        # pandas and arrow have no larger integers.
+        large = [name for name, dtype in found.schema.items() if dtype in (nw.Int128, nw.UInt128)]
+        table = (found.with_columns(nw.col(*large).cast(nw.Int64)) if large else found).to_arrow()
+        lacking = {str(column.type) for column in table.columns if column.null_count}
+        nullable = {name: dtype for name, dtype in NULLABLE.items() if name in lacking}
+        return table.to_pandas(types_mapper=lambda kind: nullable.get(str(kind)))
+    except (ValueError, TypeError, RuntimeError) as error:
+        raise DataError(
+            f"A table of {called()} cannot be converted to pandas: {' '.join(str(error).split())}"
+        ) from error
 
 
 @dataclass(frozen=True, eq=False)
@@ -269,7 +276,7 @@ def as_frame(data: object, name: str = "data") -> pd.DataFrame:
         return data
     if isinstance(data, Mapping):
         try:
-            return pd.DataFrame({key: unmasked(values) for key, values in data.items()})
+            return pd.DataFrame({key: _column_of(values) for key, values in data.items()})
         except (ValueError, TypeError) as error:
             raise DataError(
                 f"The {name!r} of {called()} cannot be made into a data frame: {error}."
@@ -280,6 +287,14 @@ def as_frame(data: object, name: str = "data") -> pd.DataFrame:
         f"The {name!r} of {called()} must be a DataFrame or a mapping of columns. "
         f"Got {type(data).__name__} instead.{hint}"
     )
+
+
+def _column_of(values: Any) -> Any:
+    """Return a column as pandas takes it, without an index if it had none."""
+    found = as_pandas(values)
+    if found is not values and isinstance(found, pd.Series):
+        return found.array
+    return as_array(values) if isinstance(values, np.ndarray) else values
 
 
 def check_no_path(data: object, name: str = "data", parquet: bool = False) -> None:
@@ -370,6 +385,24 @@ def read_array(values: np.ndarray, name: str) -> Column:
     if values.dtype.kind in "fiub":
         return _read_numbers(values, name)
     return read_column(array_series(values), name)
+
+
+def as_array(values: object) -> np.ndarray:
+    """Return values as an array, masked ones as missing.
+
+    Raises
+    ------
+    ValueError
+        If they are lists of different lengths.
+    DataError
+        If they are records, which pandas does not take or cannot compare.
+    """
+    array = np.asarray(unmasked(values))
+    if array.dtype.kind == "V":
+        raise DataError(
+            f"The arrays of {called()} must hold numbers, booleans or text. Got dtype {array.dtype} instead."
+        )
+    return array
 
 
 def array_series(values: np.ndarray) -> pd.Series:

@@ -1,6 +1,6 @@
 """Designs of numeric inputs and a label, both of which may be missing."""
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -16,7 +16,7 @@ from pyrjsel.design.arrays import join_columns, new_table
 from pyrjsel.design.build import check_finite, check_shadowing, make_variables, no_rows, report_missing
 from pyrjsel.design.categories import Categories
 from pyrjsel.design.evaluate import Evaluator
-from pyrjsel.design.frame import Level, Table, as_frame, complete, plain_level
+from pyrjsel.design.frame import Level, Table, array_series, as_frame, complete, plain_level
 from pyrjsel.design.labels import LabelDesign
 from pyrjsel.design.layout import Factor, Variable
 from pyrjsel.design.levels import learn_levels
@@ -384,10 +384,16 @@ def _learn_response(
 def _check_classes(classes: Sequence[Any]) -> tuple[Level, ...]:
     """Return the classes as plain labels, or raise :class:`ParameterError`."""
     must = "a sequence of two or more different labels"
-    if isinstance(classes, str) or not isinstance(classes, Iterable):
+    # Sets have no order.
+    if (
+        isinstance(classes, (str, bytes, Set))
+        or not isinstance(classes, Iterable)
+        or (isinstance(classes, np.ndarray) and not classes.ndim)
+    ):
         raise bad_value("classes", must, classes)
     given = list(classes)
-    if not all(isinstance(item, (str, bool, int, float, np.generic)) for item in given):
+    kinds = (str, bool, int, float, np.bool_, np.integer, np.floating)
+    if not all(isinstance(item, kinds) and not isinstance(item, np.timedelta64) for item in given):
         raise bad_value("classes", must, classes)
     levels = tuple(plain_level(item) for item in given)
     if any(level != level for level in levels) or len(set(levels)) != len(levels) or len(levels) < 2:
@@ -401,7 +407,7 @@ def _one_column(value: FloatArray | Categories, expression: Expression) -> Float
     if isinstance(value, Categories):
         one = expression.variables
         code = column_expression(one[0]).code if len(one) == 1 else expression.code
-        level = plain_level(pd.Series(value.values).dropna().iloc[0])
+        level = plain_level(array_series(value.values).dropna().iloc[0])
         raise DataError(
             f"The input {label!r} of {called()} must be numeric or boolean. Got labels instead: factors "
             f"are not supported as inputs. Use an indicator such as I({code} == {level!r}), or leave it out."

@@ -153,6 +153,7 @@ class Gamma(Sized, LogLink):
                 raise DataError(f"The 'weights' must be non-negative. Got {weights.min():g}.")
             if not np.any(weights > 0):
                 raise DataError("The 'weights' must have a positive value. Got only zeros.")
+        self.check_weights(weights)
 
     def learned(self, y: FloatArray, table: FloatArray, n: int) -> Self:
         """Return the family with the table of all rows; `y` has their smallest and largest response.

@@ -110,6 +110,11 @@ class NegativeBinomial(Sized, Poisson):
         """Return the variance of a squared standardised residual minus 2, for an observation of weight 1."""
         return 6.0 / self.size + 1.0 / self.variance(mean)
 
+    def check(self, y: FloatArray, weights: FloatArray | None, response: str) -> None:
+        """Raise :class:`DataError` unless `y` (n,) and `weights` (n,) or None are usable."""
+        super().check(y, weights, response)
+        self.check_weights(weights)
+
     def log_likelihood(self, y: FloatArray, eta: FloatArray, weights: FloatArray | None = None) -> float:
         """Return the log-likelihood without terms that depend on theta and the response alone."""
         away = eta - np.log(self.size)

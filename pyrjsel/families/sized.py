@@ -7,6 +7,7 @@ from typing import Any, ClassVar, Self
 import numpy as np
 import scipy
 
+from pyrjsel._errors import DataError
 from pyrjsel._typing import FloatArray
 from pyrjsel._validate import check_real
 from pyrjsel.families.family import Family
@@ -16,6 +17,8 @@ from pyrjsel.families.nuisance import NONE, Nuisance, Values
 REACH = 8.0
 # Largest absolute log of the median of a size's prior: of others, sizes are 0 or infinite in rounding.
 MOST_LOG = 300.0
+# Smallest weight whose inverse can be squared, as polygamma functions do.
+LEAST_WEIGHT = 1e-145
 HALF_LOG_2PI = 0.5 * float(np.log(2.0 * np.pi))
 
 
@@ -139,6 +142,16 @@ class Sized(Family):
     def of_terms(self) -> Self:
         """Return the family without its table, for the terms with eta."""
         return replace(self, table=None)
+
+    @staticmethod
+    def check_weights(weights: FloatArray | None) -> None:
+        """Raise :class:`DataError` if a weight is positive, but too small for derivatives in the size."""
+        small = np.empty(0) if weights is None else weights[(weights > 0) & (weights < LEAST_WEIGHT)]
+        if small.size:
+            raise DataError(
+                f"The 'weights' must be 0 or at least {LEAST_WEIGHT:g}. Got {small[0]:g} "
+                f"({small.size} value(s) like this)."
+            )
 
     def for_rows(self, y: FloatArray, weights: FloatArray | None, offset: FloatArray | None) -> Self:
         """Return the family with the most probable size in the model without terms, unless it is known.

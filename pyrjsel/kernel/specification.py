@@ -151,7 +151,7 @@ def _widths(width: Width, x: FloatArray) -> tuple[float, ...]:
             raise bad_value("width", "a positive number, 'median', a sequence of numbers, or None", width)
         return (median_width(x),)
     if isinstance(width, Sequence | np.ndarray):
-        if len(width) == 0 or np.ndim(width) != 1:
+        if np.ndim(np.asarray(width, dtype=object)) != 1 or len(width) == 0:
             raise bad_value("width", "a positive number, 'median', a sequence of numbers, or None", width)
         widths = [check_real(each, "width", low=0, open_low=True) for each in width]
         if len(set(widths)) < len(widths):

@@ -1,7 +1,6 @@
 """Checks of what a mixture classifier is made of."""
 
 from collections.abc import Sequence
-from numbers import Integral
 from typing import Any
 
 import numpy as np
@@ -111,10 +110,11 @@ def check_components(value: int | Sequence[int] | None, rows: int, classes: int)
     """Return numbers of components, each at most that of rows, or raise :class:`ParameterError`."""
     if value is None:
         value = max(LEAST_KERNELS, classes)
-    if isinstance(value, Integral) or not isinstance(value, (Sequence, np.ndarray)) or isinstance(value, str):
+    several = isinstance(value, Sequence) or (isinstance(value, np.ndarray) and value.ndim > 0)
+    if isinstance(value, str) or not several:
         counts = [check_int(value, "components", low=1)]
     else:
-        counts = [check_int(each, "components", low=1) for each in value]
+        counts = [check_int(each, "components", low=1) for each in value]  # type: ignore[union-attr]
         if not counts or len(set(counts)) < len(counts):
             raise bad_value("components", "a number of components, or several different ones", value)
     if max(counts) > rows:

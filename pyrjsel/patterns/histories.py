@@ -8,10 +8,10 @@ import pandas as pd
 from pyrjsel._called import called
 from pyrjsel._errors import DataError
 from pyrjsel._typing import IntArray
-from pyrjsel._validate import check_choice, check_int, unmasked
+from pyrjsel._validate import check_choice, check_int
 from pyrjsel.design import LabelDesign, LabelRows
 from pyrjsel.design.build import report_missing
-from pyrjsel.design.frame import Level, array_series
+from pyrjsel.design.frame import Level, array_series, as_array, as_pandas
 from pyrjsel.design.labels import MISSING, read_labels
 from pyrjsel.design.levels import MOST_WHOLE
 
@@ -92,10 +92,10 @@ def cut(sequence: Any, order: int, missing: str) -> tuple[list[str], tuple[Level
     else it is coded by the number of symbols.
     """
     order = check_int(order, "order", low=1)
-    values = list(sequence) if isinstance(sequence, str) else unmasked(sequence)
+    values = list(sequence) if isinstance(sequence, str) else as_pandas(sequence)
     if not isinstance(values, pd.Series):
         try:
-            array = np.asarray(values) if not isinstance(values, pd.Categorical) else values
+            array = values if isinstance(values, pd.Categorical) else as_array(values)
         except ValueError as error:
             raise DataError(f"The 'sequence' of {called()} must be one-dimensional: {error}.") from error
         if array.ndim != 1:

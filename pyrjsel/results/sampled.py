@@ -10,6 +10,8 @@ from typing import Any, ClassVar, Generic, Self, TypeVar
 
 import numpy as np
 
+from pyrjsel._errors import NotAvailableError
+from pyrjsel._validate import check_bool
 from pyrjsel.report import to_arviz
 from pyrjsel.results.base import Model, Results
 from pyrjsel.runtime import USUAL, Accuracy, Ends, FitSettings, known_ends
@@ -132,8 +134,13 @@ class SampledResults(Results[Model]):
         )
         return run.go_on(settings)
 
-    def to_arviz(self) -> Any:
+    def to_arviz(self, *, log_likelihood: bool = False) -> Any:
         """Return the draws as ArviZ's container.
+
+        Parameters
+        ----------
+        log_likelihood : bool, default False
+            Only results of selections have log densities of the responses given each draw.
 
         Returns
         -------
@@ -144,6 +151,11 @@ class SampledResults(Results[Model]):
         Raises
         ------
         NotAvailableError
-            If neither ArviZ nor arviz-base is installed.
+            If neither ArviZ nor arviz-base is installed, or `log_likelihood` is true.
         """
+        if check_bool(log_likelihood, "log_likelihood"):
+            raise NotAvailableError(
+                f"{type(self).__name__} have no log densities for each draw: leave 'log_likelihood' out, and "
+                "compare models by predictions of held-out rows."
+            )
         return to_arviz(*self._arviz())

@@ -127,3 +127,72 @@ def test_large_prices_are_taken_whose_sums_are_numbers():
 def test_relative_costs_whose_odds_are_no_numbers_are_refused():
     with pytest.raises(rj.ParameterError, match="CostAdjusted must give finite prior odds"):
         rj.linear("y ~ x + z", rows(), model_prior=rj.CostAdjusted({"x": 1e308, "z": 1e-308}))
+
+
+ODD = {
+    "records": np.zeros(6, dtype=[("a", "f8")]),
+    "raw bytes": np.zeros(6, dtype="V8"),
+    "integers of 128 bits": "Int128",
+}
+
+
+def odd(kind):
+    if kind != "integers of 128 bits":
+        return ODD[kind]
+    polars = pytest.importorskip("polars")
+    return polars.Series([2**100, *range(5)], dtype=polars.Int128)
+
+
+@pytest.mark.parametrize("kind", ODD)
+def test_types_that_pandas_does_not_have_are_refused_in_every_room(kind):
+    values, y = odd(kind), np.array([0.0, 1.0, 1.0, 0.0, 1.0, 0.0])
+    for call in (
+        lambda: rj.LinearSelection(values, y),
+        lambda: rj.LinearSelection(y, values),
+        lambda: rj.LinearSelection(y, y[::-1], weights=values),
+        lambda: rj.logit("y ~ x", {"y": y, "x": values}),
+        lambda: rj.KernelRegression(y, values),
+        lambda: rj.KernelRegression(values, y),
+        lambda: rj.MixtureClassifier(y, values),
+        lambda: rj.PatternLogit(values, {"x": y}),
+        lambda: rj.PatternLogit.from_sequence(values, order=1),
+    ):
+        with pytest.raises(rj.DataError, match=r"must (be|hold)|cannot be converted to pandas"):
+            call()
+
+
+def test_integers_of_128_bits_are_integers():
+    polars = pytest.importorskip("polars")
+    x = polars.Series([1, 2, 3, 3, 2, 1], dtype=polars.Int128)
+    y = [1.0, 2.0, 4.0, 3.0, 2.5, 1.5]
+    found = [
+        rj.linear("y ~ C(x)", data).fit().inclusion
+        for data in ({"x": x, "y": y}, polars.DataFrame({"x": x, "y": y}), {"x": x.to_list(), "y": y})
+    ]
+    for one in found[:2]:
+        pd.testing.assert_frame_equal(one, found[2])
+
+
+def test_text_that_no_file_can_hold_is_refused_in_arrays():
+    """Half of a surrogate pair, which pandas' own text cannot hold either."""
+    y, text = np.arange(6.0) % 4, np.array(["\udcff", "b"] * 3)
+    with pytest.raises(rj.DataError, match=r"levels of the factor 'x1' .* valid Unicode"):
+        rj.LinearSelection(y, text)
+    with pytest.raises(rj.DataError, match="must be numeric or boolean"):
+        rj.MixtureClassifier(y > 1, text)
+
+
+@pytest.mark.parametrize(
+    "classes", [np.array(2), {0, 1}, b"ab", np.array([1, 2], "m8[D]"), np.zeros(2, [("a", "f8")])], ids=str
+)
+def test_classes_are_an_ordered_sequence_of_labels(classes):
+    with pytest.raises(rj.ParameterError, match=r"'classes' parameter .* must be a sequence of two or more"):
+        rj.MixtureClassifier([0, 1] * 3, np.arange(6.0), classes=classes)
+
+
+def test_numbers_in_an_array_without_dimensions():
+    y, x = [0, 1] * 3, np.arange(6.0)
+    with pytest.raises(rj.ParameterError, match=r"'components' parameter .* must be an int"):
+        rj.MixtureClassifier(y, x, components=np.array(2.5))
+    with pytest.raises(rj.ParameterError, match=r"'width' parameter .* must be a positive number"):
+        rj.KernelRegression(y, x, width=np.array(2.0))

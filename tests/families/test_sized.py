@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 from scipy import special, stats
 
+import pyrjsel as rj
 from pyrjsel.families import Gamma, NegativeBinomial
 from pyrjsel.families._family import log_likelihoods
 
@@ -84,3 +85,18 @@ def test_what_loops_are_given(name):
     found += c @ special.gammaln(a + b * size) + slope * size[0] + rest
     assert found == pytest.approx(law(y, w, eta, size[0]).sum(), rel=1e-12)
     assert given["log_prior"] == (0.0, 2.0)
+
+
+@pytest.mark.parametrize("model", [rj.NegbinSelection, rj.GammaSelection])
+def test_weights_too_small_for_their_derivatives_are_named(model):
+    """Below 1e-145 inverses cannot be squared; above, the size of a small weight does not matter."""
+    rng = np.random.default_rng(5)
+    x, y = rng.normal(size=(60, 1)), rng.poisson(3, 60) + 1.0
+    weights = np.r_[5e-324, np.ones(59)]
+    with pytest.raises(rj.DataError, match=r"'weights' must be 0 or at least 1e-145\. Got 4.94066e-324"):
+        model(y, x, weights=weights)
+    found = []
+    for weights[0] in (1e-145, 1e-40):
+        found.append(model(y, x, weights=weights).fit(rng=1).inclusion["posterior"].iloc[0])
+    # The same integral; draws of its proposal differ by the rounding of modes.
+    assert found[0] == pytest.approx(found[1], abs=1e-6)

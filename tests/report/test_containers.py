@@ -69,3 +69,12 @@ def test_summaries_and_traces(found):
     import matplotlib.pyplot as plt
 
     plt.close("all")
+
+
+@pytest.mark.parametrize("name", ["patterns", "kernel mcmc", "kernel smc", "mixture"])
+def test_log_densities_are_those_of_selections_alone(name):
+    results = FITS[name]()
+    with pytest.raises(rj.NotAvailableError, match="no log densities for each draw"):
+        results.to_arviz(log_likelihood=True)
+    with pytest.raises(rj.ParameterError, match=r"'log_likelihood' parameter of .* must be True or False"):
+        results.to_arviz(log_likelihood=1)

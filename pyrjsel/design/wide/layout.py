@@ -12,7 +12,7 @@ import scipy
 from pyrjsel._called import called
 from pyrjsel._errors import DataError, RankWarning
 from pyrjsel._typing import BoolArray, FloatArray, IntArray
-from pyrjsel._validate import check_choice, counted, listed, unmasked
+from pyrjsel._validate import check_choice, counted, listed
 from pyrjsel._warnings import warn
 from pyrjsel.design.arrays import checked_sparse, new_table, response_of
 from pyrjsel.design.build import (
@@ -24,7 +24,7 @@ from pyrjsel.design.build import (
     learn_response,
 )
 from pyrjsel.design.extras import extra_names
-from pyrjsel.design.frame import Column, Table, as_pandas, read_array
+from pyrjsel.design.frame import Column, Table, as_array, as_pandas, read_array
 from pyrjsel.design.layout import Variable
 from pyrjsel.design.new_rows import conform
 from pyrjsel.design.safety import column_expression
@@ -211,7 +211,7 @@ class WideLayout:
         if scipy.sparse.issparse(new):
             new = checked_sparse(new, "new").toarray()
         try:
-            array = np.asarray(unmasked(new))
+            array = as_array(new)
         except ValueError as error:
             raise DataError(
                 f"The 'new' of {called()} must be a matrix of {self.size} columns: {error}."

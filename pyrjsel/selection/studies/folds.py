@@ -9,10 +9,11 @@ import numpy as np
 import pandas as pd
 
 from pyrjsel._called import called
-from pyrjsel._errors import DataError
+from pyrjsel._errors import DataError, PyrjselError
 from pyrjsel._typing import BoolArray, IntArray
 from pyrjsel._validate import bad_value, check_int
 from pyrjsel.design import DesignData
+from pyrjsel.design.frame import as_array
 from pyrjsel.runtime import deal
 
 MUST = "an int of at least 2, or a label for each row"
@@ -34,12 +35,14 @@ def make_folds(
         y = data.y[used]
         count = check_int(folds, "folds", low=2, high=y.size)
         return deal(y if stratify else np.zeros(y.size), count, rng), list(range(1, count + 1))
-    labels = given_labels(data, folds)[used]
-    if pd.isna(labels).any():
-        raise DataError(f"The 'folds' of {called()} must have a label for every row. Got missing ones.")
     try:
+        labels = given_labels(data, folds)[used]
+        if pd.isna(labels).any():
+            raise DataError(f"The 'folds' of {called()} must have a label for every row. Got missing ones.")
         codes, names = pd.factorize(labels, sort=True)
-    except TypeError as error:
+    except PyrjselError:
+        raise
+    except (TypeError, ValueError, LookupError, NotImplementedError) as error:
         raise DataError(
             f"The 'folds' of {called()} must be labels such as numbers or text: {error}."
         ) from error
@@ -60,7 +63,7 @@ def given_labels(data: DesignData, folds: Any) -> pd.Index:
     elif isinstance(folds, (str, bytes)) or not hasattr(folds, "__len__"):
         raise bad_value("folds", MUST, folds)
     try:
-        labels = np.asarray(folds)
+        labels = as_array(folds)
     except ValueError as error:
         raise DataError(f"The 'folds' of {called()} must be one-dimensional: {error}.") from error
     if labels.ndim != 1 or labels.size not in (n, data.n_rows):
@@ -70,4 +73,6 @@ def given_labels(data: DesignData, folds: Any) -> pd.Index:
         raise DataError(
             f"The 'folds' of {called()} must be labels of the {rows}. Got shape {labels.shape} instead."
         )
+    if labels.dtype.kind in "fiu":  # pandas has no indexes of half precision or another order of bytes
+        labels = labels.astype("f8" if labels.dtype.kind == "f" else labels.dtype.newbyteorder("="))
     return pd.Index(labels if labels.size == n else labels[data.positions])

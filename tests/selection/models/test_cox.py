@@ -280,7 +280,13 @@ def test_survival_curves_fall_and_repeat(enumerated, table):
     assert enumerated.get_prediction(gaps).survival(5)["mean"].isna().to_list() == [True, False]
 
 
-@pytest.mark.parametrize("bad", [[-1.0], "soon", [np.nan], [], [np.inf], [[1.0]]], ids=str)
+BAD_TIMES = [
+    *([-1.0], "soon", [np.nan], [], [np.inf], [[1.0]], [10**400], ["1"], [1j]),
+    *(np.array([1], "M8[D]"), np.ma.array([1.0, 2.0], mask=[True, False]), np.zeros(2, [("a", "f8")])),
+]
+
+
+@pytest.mark.parametrize("bad", BAD_TIMES, ids=str)
 def test_bad_times_are_errors(enumerated, table, bad):
     with pytest.raises(
         rj.DataError, match=r"'times' of SurvivalPrediction\.survival must be numbers of at least 0"

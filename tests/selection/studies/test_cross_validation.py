@@ -282,6 +282,23 @@ def test_labels(births):
     assert list(first.folds.index.get_level_values("fold").unique()) == ["a", "b"]
 
 
+@pytest.mark.parametrize("kind", ["f2", ">f8", ">i4", "u1", "U1"])
+def test_labels_of_every_type(births, kind):
+    model = rj.logit("low ~ age", births)
+    labels = np.arange(189) % 3
+    want, found = (
+        model.cross_validate(each, rng=1, progress=False) for each in (labels, labels.astype(kind))
+    )
+    np.testing.assert_array_equal(found.log_density, want.log_density)
+
+
+@pytest.mark.parametrize("kind", ["c32", "V8", [("a", "f8")]], ids=str)
+def test_labels_that_are_none(births, kind):
+    labels = (np.arange(189) % 3).astype(kind)
+    with pytest.raises(rj.DataError, match=r"'folds' of .* must be"):
+        rj.logit("low ~ age", births).cross_validate(labels, rng=1)
+
+
 def test_rows_of_weight_zero_are_left_out():
     frame = small("binomial", True)
     more = pd.concat([frame, frame.iloc[:2].assign(w=0)], ignore_index=True)

@@ -162,7 +162,7 @@ def _fixed(values: FloatArray) -> FloatArray:
 
 def _value(value: Any, name: str) -> float:
     number: Any = value.item() if isinstance(value, np.ndarray) and value.ndim == 0 else value
-    real = isinstance(number, (Real, np.bool_))
+    real = isinstance(number, (Real, np.bool_)) and not isinstance(number, np.timedelta64)
     if not real or not abs(number) <= sys.float_info.max:
         raise ParameterError(
             f"The statistic {name!r} of {called()} must be a finite number for every response, "

@@ -14,6 +14,7 @@ from pyrjsel._called import called
 from pyrjsel._errors import DataError
 from pyrjsel._typing import FloatArray
 from pyrjsel._validate import check_real
+from pyrjsel.design.frame import as_array, read_array
 from pyrjsel.families.cox import Cox, RiskSets
 from pyrjsel.selection.results.prediction import Prediction
 
@@ -166,9 +167,12 @@ def _times(times: ArrayLike) -> FloatArray:
         If they are not numbers of at least 0.
     """
     try:
-        at = np.atleast_1d(np.asarray(times, dtype=float))
-    except (TypeError, ValueError) as error:
+        column = read_array(np.atleast_1d(as_array(times)).ravel(), "times")
+    except ValueError as error:
         raise DataError(f"The 'times' of {called()} must be numbers of at least 0: {error}.") from error
-    if at.ndim != 1 or not at.size or not np.all(at >= 0) or not np.all(np.isfinite(at)):
+    if not column.numeric:
+        raise DataError(f"The 'times' of {called()} must be numbers of at least 0. Got {column.kind} values.")
+    at = np.where(column.missing, np.nan, column.values)
+    if np.ndim(times) > 1 or not at.size or not np.all(at >= 0) or not np.all(np.isfinite(at)):
         raise DataError(f"The 'times' of {called()} must be numbers of at least 0. Got {times!r}.")
     return at

@@ -40,6 +40,11 @@ NASTY = {
     "NA": pd.NA,
     "NaT": pd.NaT,
     "complex": complex(1, 1),
+    "timedelta64": np.timedelta64(3),
+    "records": np.zeros(N, dtype=[("a", "f8")]),
+    "raw bytes": np.zeros(N, dtype="V8"),
+    "matrix": np.array([[1, 2]]).view(np.matrix),
+    "surrogate": np.array(["\udcff", "b"] * (N // 2)),
 }
 # One call a parameter; the package may take the value or refuse it.
 PLACES = {
