@@ -13,6 +13,8 @@ from pyrjsel._typing import FloatArray, IntArray
 from pyrjsel.model_space import PackedModels
 from pyrjsel.report._batches import Plan, combine
 
+# Numbers of a table that are computed at a time.
+NUMBERS = 2**20
 # Joint probabilities of two terms: both in, the first alone, the second alone, none.
 Cells = tuple[FloatArray, FloatArray, FloatArray, FloatArray]
 
@@ -125,19 +127,29 @@ def jointness_table(
     0.714
     """
     count = len(names)
-    both, first, none = (np.zeros((count, count)) for _ in range(3))
+    found = np.empty((count, count))
+    step = max(1, NUMBERS // max(count, 1))
+    for at in range(0, count, step):
+        with np.errstate(divide="ignore", invalid="ignore"):
+            found[at : at + step, at:] = MEASURES[measure].value(_cells(models, probability, at, step))
+    return _square(names, found, measure)
+
+
+def _cells(models: PackedModels, probability: FloatArray, term: int, size: int) -> Cells:
+    """Return joint probabilities of `size` terms from `term` on, and of all terms from there on."""
+    both = first = second = none = np.zeros(())
     at = 0
     for block in models.blocks():
-        inside = block.astype(float)
-        mass = inside * probability[at : at + len(block), None]
+        inside = block[:, term:].astype(float)
+        mass = inside[:, :size] * probability[at : at + len(block), None]
         rest = probability[at : at + len(block), None] - mass
-        both += mass.T @ inside
-        first += mass.T @ (1.0 - inside)  # not by subtraction, which would leave rounding errors
-        none += rest.T @ (1.0 - inside)
+        both = both + mass.T @ inside
+        second = second + rest.T @ inside
+        outside = np.subtract(1.0, inside, out=inside)  # not of sums, which would leave rounding errors
+        first = first + mass.T @ outside
+        none = none + rest.T @ outside
         at += len(block)
-    with np.errstate(divide="ignore", invalid="ignore"):
-        found = MEASURES[measure].value((both, first, first.T, none))
-    return _square(names, found, measure)
+    return both, first, second, none
 
 
 def jointness_errors(
@@ -200,9 +212,10 @@ def jointness_errors(
 
 
 def _square(names: Sequence[str], values: FloatArray, measure: str) -> pd.DataFrame:
-    below = np.tril_indices(len(names), -1)
-    values[below] = values.T[below]  # which may differ by rounding
+    """Return a table of the values above the diagonal, which are also those below it."""
+    for row in range(len(names)):
+        values[row + 1 :, row] = values[row, row + 1 :]
     if measure != "joint":
         np.fill_diagonal(values, np.nan)
     labels = pd.Index(list(names), name="term", dtype=object)
-    return pd.DataFrame(values, index=labels, columns=labels)
+    return pd.DataFrame(values, index=labels, columns=labels, copy=False)

@@ -1,5 +1,7 @@
 """Jointness of pairs of terms, its Monte Carlo errors, and its plot."""
 
+import tracemalloc
+
 import numpy as np
 import pytest
 
@@ -38,6 +40,24 @@ def test_measures_follow_their_definitions(measure):
     np.testing.assert_allclose(np.diag(table), expected, rtol=1e-13)
     # Of a term that is in no model nothing is known.
     assert measure in ("joint", "ley-steel") or np.isnan(table.loc["a", "d"])
+
+
+def test_tables_are_computed_in_parts(monkeypatch):
+    """The same to rounding, with little memory besides the table: a whole one of each cell would be more."""
+    rng = np.random.default_rng(1)
+    gamma = (rng.random((60, 700)) < 0.3).astype(np.uint8)
+    names, mass = [f"x{j}" for j in range(700)], rng.dirichlet(np.ones(60))
+    tracemalloc.start()
+    table = jointness_table(names, PackedModels.of(gamma), mass, "yule").to_numpy()
+    monkeypatch.setattr("pyrjsel.report.jointness.NUMBERS", 50 * 700)
+    tracemalloc.reset_peak()
+    before = tracemalloc.get_traced_memory()[0]
+    parts = jointness_table(names, PackedModels.of(gamma), mass, "yule").to_numpy()
+    peak = tracemalloc.get_traced_memory()[1] - before
+    tracemalloc.stop()
+    np.testing.assert_allclose(parts, table, rtol=1e-12, atol=1e-14)
+    np.testing.assert_array_equal(parts, parts.T)
+    assert peak < 2 * parts.nbytes
 
 
 @pytest.mark.parametrize("measure", MEASURES)
