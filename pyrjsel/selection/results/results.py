@@ -284,7 +284,7 @@ class SelectionResults(Predictive):
         -----
         The draws of ``included`` are visits. For samplers that average conditional inclusion probabilities,
         the estimates in :attr:`inclusion` have smaller errors than averages of these draws. After enumeration
-        there is one chain of 4,000 independent draws of models and coefficients, without ``sample_stats``.
+        there are four chains of 1,000 independent draws of models and coefficients, without ``sample_stats``.
         A DataTree can be used with ``summary`` of arviz-stats and ``plot_trace`` of arviz-plots. The last
         arviz-plots for Python 3.11, 0.8, needs a matplotlib before 3.11, and its ``plot_trace_dist`` an older
         xarray too.

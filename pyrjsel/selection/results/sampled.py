@@ -27,6 +27,8 @@ Longer = TypeVar("Longer")
 Variables = dict[str, tuple[list[str], Any]]
 Groups = tuple[dict[str, Variables], dict[str, Sequence[Any]]]
 
+# Chains in which ArviZ gets independent draws: its diagnostics and plots of ranks compare chains.
+CHAINS = 4
 # Recorded values that are thinned further than the draws.
 THINNED = ("coefficients", "variance")
 
@@ -105,14 +107,21 @@ def arviz_of_models(
     columns: Iterable[str],
     density: Callable[[FloatArray, Values], FloatArray] | None,
 ) -> Groups:
-    """Return independent draws (m, D + 1) from enumerated models as one chain, in groups for ArviZ."""
+    """Return independent draws (m, D + 1) from enumerated models as chains, in groups for ArviZ."""
+
+    def split(values: np.ndarray) -> np.ndarray:
+        return values.reshape(CHAINS, -1, *values.shape[1:])
+
     starts = model.regression.term_start[:-1]
-    included = np.logical_or.reduceat(coefficients != 0, starts, axis=1)[None].astype(np.int8)
-    posterior: Variables = {"included": (["term"], included), "size": ([], included.sum(axis=2))}
+    included = np.logical_or.reduceat(coefficients != 0, starts, axis=1).astype(np.uint8)
+    posterior: Variables = {
+        "included": (["term"], split(included.astype(np.int8))),
+        "size": ([], split(included.sum(axis=1, dtype=np.int64))),
+    }
     if model._priced:
-        posterior["cost"] = ([], np.asarray(model.space.cost(included[0].astype(np.uint8)))[None])
-    drawn = {name: values[None] for name, values in nuisance.items()}
-    return _with_coefficients(model, {"posterior": posterior}, columns, coefficients[None], drawn, density)
+        posterior["cost"] = ([], split(np.asarray(model.space.cost(included))))
+    drawn = {name: split(values) for name, values in nuisance.items()}
+    return _with_coefficients(model, {"posterior": posterior}, columns, split(coefficients), drawn, density)
 
 
 def _with_coefficients(

@@ -189,20 +189,25 @@ def test_enumerated_models_give_independent_draws(births):
     results = rj.linear("bwt ~ race + age + lwt + smoke", births, costs=COSTS).fit(rng=1)
     found = results.to_arviz()
     posterior = found["posterior"]
-    assert dict(posterior.sizes) == {"chain": 1, "draw": 4000, "term": 4, "coefficient": 6}
+    assert dict(posterior.sizes) == {"chain": 4, "draw": 1000, "term": 4, "coefficient": 6}
     p = results.inclusion["posterior"].to_numpy()
     gap = posterior["included"].mean(["chain", "draw"]).to_numpy() - p
     assert np.all(np.abs(gap) <= 6 * np.sqrt(p * (1 - p) / 4000) + 1e-12)
     table = results.coefficients
     gap = posterior["coefficients"].mean(["chain", "draw"]).to_numpy() - table["mean"].to_numpy()
     assert np.all(np.abs(gap) < 6 * table["sd"].to_numpy() / np.sqrt(4000))
-    included = posterior["included"].to_numpy()[0]
-    np.testing.assert_array_equal(posterior["cost"].to_numpy()[0], included @ [2, 1, 1, 1])
-    np.testing.assert_array_equal(posterior["size"].to_numpy()[0], included.sum(axis=1))
+    included = posterior["included"].to_numpy()
+    np.testing.assert_array_equal(posterior["cost"], included @ [2, 1, 1, 1])
+    np.testing.assert_array_equal(posterior["size"], included.sum(axis=2))
+    np.testing.assert_array_equal(posterior["coefficients"][..., 3:] != 0, included[..., 1:] != 0)
     # In no order: neighbours are as independent as any.
-    size = posterior["size"].to_numpy()[0].astype(float)
+    size = posterior["size"].to_numpy().ravel().astype(float)
     assert abs(np.corrcoef(size[1:], size[:-1])[0, 1]) < 6 / np.sqrt(4000)
     assert "sample_stats" not in (found.children if hasattr(found, "children") else found.groups())
+    # Plots of ranks compare chains.
+    axes = az.plot_rank(posterior, var_names=["size"])
+    assert np.size(axes) == 1
+    plt.close("all")
 
 
 def test_draws_that_cannot_be_had(births, results, monkeypatch):
