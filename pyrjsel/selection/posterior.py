@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from pyrjsel._typing import BoolArray, ByteArray, FloatArray, IntArray
 from pyrjsel._validate import counted, listed
 from pyrjsel.families import Values
-from pyrjsel.model_space import ModelDraws, ModelSpace, PackedModels, pack
+from pyrjsel.model_space import ModelDraws, ModelSpace, PackedModels, PriorInclusion, PriorSizes, pack
 from pyrjsel.runtime import Ends
 from pyrjsel.storage import Content, Plain
 
@@ -357,6 +357,9 @@ class Posterior:
         Notes that are also issued as warnings when the results are created.
     single : object, optional
         Evaluator of single models, if only the sampler can make it.
+    prior : tuple of (PriorInclusion, PriorSizes), optional
+        The prior over the models that have one, if not all of them are listed and some feasible models may
+        lack it.
     """
 
     sampler: str
@@ -386,6 +389,7 @@ class Posterior:
     audit: Audit | None = None
     alarms: list[str] = field(default_factory=list)
     single: Any = None
+    prior: tuple[PriorInclusion, PriorSizes] | None = None
 
     def alarm(self, texts: Sequence[str]) -> None:
         """Add notes that are also issued as warnings when the results are created."""

@@ -61,9 +61,16 @@ def content_of(results: PosteriorTables, with_rows: bool) -> Plain:
     }
 
 
+def _unlisted(results: PosteriorTables) -> bool:
+    """Whether the prior is over models that depend on the data and are not all listed."""
+    posterior = results.posterior
+    told = posterior.draws, posterior.prior, results._known.prior_inclusion
+    return results.model._lacks_models and any(each is not None for each in told)
+
+
 def _prior_inclusion(results: PosteriorTables) -> Plain:
     """Return the prior inclusion probabilities if they depend on the training data."""
-    if not results.model._lacks_models or results.posterior.draws is None:
+    if not _unlisted(results):
         return None
     prior = results.prior_inclusion
     return {
@@ -76,7 +83,7 @@ def _prior_inclusion(results: PosteriorTables) -> Plain:
 
 def _prior_sizes(results: PosteriorTables) -> Plain:
     """Return the prior over the number of terms if it depends on the training data."""
-    if not results.model._lacks_models or results.posterior.draws is None:
+    if not _unlisted(results):
         return None
     return {"probability": results._prior_sizes.probability, "mcse": results._prior_sizes.mcse}
 

@@ -10,7 +10,17 @@ import pandas as pd
 
 from pyrjsel._errors import DataError, NotAvailableError
 from pyrjsel._typing import ByteArray, FloatArray, WordArray
-from pyrjsel.model_space import ModelSpace, PackedModels, Space, free_order, pack, unpack, walk
+from pyrjsel.model_space import (
+    ModelSpace,
+    PackedModels,
+    PriorInclusion,
+    PriorSizes,
+    Space,
+    free_order,
+    pack,
+    unpack,
+    walk,
+)
 from pyrjsel.runtime import FitSettings
 from pyrjsel.selection.posterior import Posterior
 from pyrjsel.selection.regression.gaussian import GaussianRegression
@@ -82,11 +92,14 @@ class Whole:
         Without models.
     space : ModelSpace
     pieces : list of Piece
+    lacking : bool
+        Whether some models may have no coefficient prior.
     """
 
     tree: Tree
     space: ModelSpace
     pieces: list[Piece]
+    lacking: bool
 
     @classmethod
     def of(cls, regression: GaussianRegression, space: ModelSpace, pieces: list[Piece]) -> "Whole":
@@ -94,7 +107,8 @@ class Whole:
         none = np.zeros((0, space.n_terms), dtype=np.uint8)
         sizes = np.sort(np.diff(regression.term_start))[::-1]
         tree = Tree.of(regression, space, none, most=int(sizes[: space.max_size].sum()))
-        return cls(tree, space, [piece for k in range(PARTS) for piece in pieces[k::PARTS]])
+        lacking = regression.prior.rank_tol > 0 and bool(regression.dependent())
+        return cls(tree, space, [piece for k in range(PARTS) for piece in pieces[k::PARTS]], lacking)
 
     @property
     def count(self) -> int:
@@ -137,7 +151,7 @@ class Sums(Part):
 
     given: Whole
     # Arrays of a state, which a checkpoint contains.
-    STATE = ("total", "terms", "words", "log_mass", "value")
+    STATE = ("total", "terms", "prior", "sizes", "words", "log_mass", "value")
 
     def __init__(self, given: Whole, size: int, number: int) -> None:
         super().__init__(given, size, number)
@@ -147,6 +161,8 @@ class Sums(Part):
         # Number of models, of those without a prior, and the mass.
         self.total = np.zeros(3)
         self.top, self.terms = -np.inf, np.zeros((2, n_terms))  # mass without and with each term
+        # The same of the prior over models that have one, of which not all need be listed, and by size.
+        self.prior_top, self.prior, self.sizes = -np.inf, np.zeros((2, n_terms)), np.zeros(n_terms + 1)
         self.words = np.empty((0, pack(np.zeros((1, n_terms), dtype=np.uint8)).shape[1]), dtype=np.uint64)
         self.log_mass, self.value, self.least = np.empty(0), np.empty(0), -np.inf
 
@@ -169,6 +185,8 @@ class Sums(Part):
         self.total[:2] += len(words), np.isneginf(value).sum()
         if top == -np.inf:
             return
+        if self.given.lacking:
+            self._add_prior(words[value > -np.inf], log_prior[value > -np.inf])
         if top > self.top:
             self._raise(top)
         mass = np.exp(log_mass - self.top)
@@ -180,6 +198,20 @@ class Sums(Part):
         self.value = np.concatenate([self.value, value[better]])
         if self.log_mass.size > 2 * KEPT:
             self.cut()
+
+    def _add_prior(self, words: WordArray, log_prior: FloatArray) -> None:
+        self._raise_prior(max(self.prior_top, float(log_prior.max())))
+        mass = np.exp(log_prior - self.prior_top)
+        add_up(words, mass, self.prior)
+        counts = np.bitwise_count(words).sum(axis=1, dtype=np.int64)
+        self.sizes += np.bincount(counts, weights=mass, minlength=self.sizes.size)
+
+    def _raise_prior(self, top: float) -> None:
+        """Make prior masses relative to a larger one."""
+        factor = np.exp(self.prior_top - top) if self.prior_top > -np.inf else 0.0
+        self.prior *= factor
+        self.sizes *= factor
+        self.prior_top = top
 
     def _raise(self, top: float) -> None:
         """Make masses relative to a larger one."""
@@ -202,30 +234,39 @@ class Sums(Part):
         top = max(self.top, other.top)
         self._raise(top)
         other._raise(top)
-        self.total += other.total
-        self.terms += other.terms
+        prior_top = max(self.prior_top, other.prior_top)
+        self._raise_prior(prior_top)
+        other._raise_prior(prior_top)
+        for name in ("total", "terms", "prior", "sizes"):
+            setattr(self, name, getattr(self, name) + getattr(other, name))
         for name in ("words", "log_mass", "value"):
             setattr(self, name, np.concatenate([getattr(self, name), getattr(other, name)]))
         self.cut()
+
+    def prior_over(self, count: int) -> tuple[PriorInclusion, PriorSizes]:
+        """Return the prior over the `count` models that have one."""
+        n_terms, nothing = self.given.space.n_terms, np.zeros(self.sizes.size)
+        inclusion, sizes = self.prior[1] / self.prior.sum(axis=0), self.sizes / self.sizes.sum()
+        found = PriorInclusion(inclusion, np.zeros(n_terms), "exact", count, float(inclusion.sum()))
+        return found, PriorSizes(sizes, nothing)
 
     def plain_state(self) -> Plain:
         """Return the position, the sums and the models."""
         return {
             **super().plain_state(),
-            "top": np.array([self.top]),
+            "top": np.array([self.top, self.prior_top]),
             **{name: getattr(self, name) for name in self.STATE},
         }
 
     def restored(self, state: Content, recorded: Mapping[str, np.ndarray]) -> Self:
         """Return the part at a saved state."""
-        self.top = float(state.array("top", float, (1,))[0])
+        self.top, self.prior_top = map(float, state.array("top", float, (2,)))
         self.words = state.array("words", np.uint64, (None, self.words.shape[1]))
         for name in ("log_mass", "value"):
             setattr(self, name, state.array(name, float, (len(self.words),)))
         self.cut()
-        self.total, self.terms = (
-            state.array(name, float, getattr(self, name).shape) for name in self.STATE[:2]
-        )
+        for name in self.STATE[:4]:
+            setattr(self, name, state.array(name, float, getattr(self, name).shape).copy())
         return super().restored(state, recorded)
 
     def finish(self, completed: bool) -> "Sums":
@@ -304,4 +345,5 @@ def in_pieces(
         notes=notes,
         excluded=excluded,
         outside=outside,
+        prior=sums.prior_over(count - deficient) if whole.lacking else None,
     )

@@ -96,6 +96,30 @@ def test_the_best_models_are_listed_and_sums_are_over_all(table, small, monkeypa
         assert other.posterior.outside == found.posterior.outside
 
 
+@pytest.mark.filterwarnings("ignore::pyrjsel.RankWarning")
+@pytest.mark.parametrize("case", ["dependent", "dependent, always"])
+def test_the_prior_is_over_all_models_that_have_one(table, small, monkeypatch, tmp_path, case):
+    """Not over those that are listed; the numbers of models in a summary are one."""
+    monkeypatch.setattr(pieces, "KEPT", 3)
+    formula, options = CASES[case]
+    found = rj.linear(formula, table, **options).fit(max_models=128, n_jobs=2)
+    found.save(tmp_path / "fit.rjs")
+    rj.load(tmp_path / "fit.rjs").save(tmp_path / "again.rjs")
+    loaded = rj.load(tmp_path / "again.rjs")
+    monkeypatch.undo()
+    wanted = rj.linear(formula, table, **options).fit()
+    assert len(found.posterior.packed) == 3
+    for results in (found, loaded):
+        assert results.prior_inclusion.n_models == wanted.prior_inclusion.n_models
+        for name in ("prior", "bayes_factor"):
+            np.testing.assert_allclose(results.inclusion[name], wanted.inclusion[name], rtol=1e-10)
+        np.testing.assert_allclose(results.sizes["prior"], wanted.sizes["prior"], rtol=1e-12)
+        text = " ".join(str(results.summary()).split())
+        count = found.prior_inclusion.n_models
+        assert f"Feasible models: {count} " in text
+        assert f"of all {count} feasible models" in text
+
+
 def test_the_best_are_kept_in_whatever_order_they_come(table, small, monkeypatch):
     monkeypatch.setattr(pieces, "KEPT", 3)
     model = rj.linear("y ~ a + b + c + d + e + f + h", table)
@@ -125,8 +149,9 @@ def test_pieces_of_all_subsets_are_those_that_are_counted(table, monkeypatch, al
         assert (one.start.tolist(), one.first, one.count) == (other.start.tolist(), other.first, other.count)
 
 
+@pytest.mark.filterwarnings("ignore::pyrjsel.RankWarning")
 def test_a_fit_that_stops_is_resumed(table, small, monkeypatch, tmp_path):
-    model = rj.linear("y ~ a + b + c + d + e + f + g", table)
+    model = rj.linear("y ~ a + b + c + d + e + f + twice", table)
     whole = model.fit(max_models=128, n_jobs=1)
     usual, done = pieces.Sums.take, []
 
