@@ -277,7 +277,7 @@ def as_frame(data: object, name: str = "data") -> pd.DataFrame:
     if isinstance(data, Mapping):
         try:
             return pd.DataFrame({key: _column_of(values) for key, values in data.items()})
-        except (ValueError, TypeError) as error:
+        except (ValueError, TypeError, NotImplementedError) as error:
             raise DataError(
                 f"The {name!r} of {called()} cannot be made into a data frame: {error}."
             ) from error
@@ -351,6 +351,8 @@ def read_column(series: pd.Series, name: str) -> Column:
         return _read_categorical(series, name)
     if isinstance(dtype, np.dtype) and dtype.kind in "fiub":
         return _read_numbers(series.to_numpy(), name)
+    if dtype.kind == "V":
+        raise DataError(_unusable(series, name))
     missing = np.asarray(series.isna(), dtype=bool)
     kind: Kind | Literal["empty"] | None
     if types.is_bool_dtype(dtype):
@@ -387,8 +389,8 @@ def read_array(values: np.ndarray, name: str) -> Column:
     return read_column(array_series(values), name)
 
 
-def as_array(values: object) -> np.ndarray:
-    """Return values as an array, masked ones as missing.
+def as_array(values: object, dtype: Any = None) -> np.ndarray:
+    """Return values as an array, of a type if one is given; masked ones are missing.
 
     Raises
     ------
@@ -397,7 +399,7 @@ def as_array(values: object) -> np.ndarray:
     DataError
         If they are records, which pandas does not take or cannot compare.
     """
-    array = np.asarray(unmasked(values))
+    array = np.asarray(unmasked(as_pandas(values)), dtype=dtype)
     if array.dtype.kind == "V":
         raise DataError(
             f"The arrays of {called()} must hold numbers, booleans or text. Got dtype {array.dtype} instead."

@@ -196,7 +196,11 @@ def find_levels(
     codes = np.full(n_rows, len(levels) if gaps else -1, dtype=np.int64)
     if len(rows):
         value = Evaluator(used, len(rows), functions).apply(expression, factor.states)
-        assert isinstance(value, Categories)  # the expression is a call of C()
+        if not isinstance(value, Categories):
+            raise DataError(
+                f"The values of {expression.label!r} of {called()} must be labels, as in the fit. Got "
+                "numbers instead."
+            )
         if unseen == "raise":
             codes[rows] = level_codes(value, levels, expression)
         else:

@@ -14,11 +14,11 @@ import pandas as pd
 from pyrjsel._called import called
 from pyrjsel._errors import DataError, NotAvailableError, RankWarning
 from pyrjsel._typing import IntArray
-from pyrjsel._validate import listed, show, unmasked
+from pyrjsel._validate import listed, show
 from pyrjsel.design.arrays import array_frame
 from pyrjsel.design.build import DesignData
 from pyrjsel.design.design import Design
-from pyrjsel.design.frame import as_frame
+from pyrjsel.design.frame import as_array, as_frame
 from pyrjsel.design.labels import LabelDesign
 from pyrjsel.design.wide import WideLayout, WideMatrix, WideRows, as_wide
 from pyrjsel.storage import Content, Plain, digest, labels_from_plain, labels_to_plain
@@ -312,7 +312,10 @@ def frames_again(
     else:
         names = design.names if isinstance(design, LabelDesign) else list(design.variables)
         frame = array_frame(exog, list(names), "exog")
-    response = np.asarray(unmasked(endog), dtype=object if isinstance(design, LabelDesign) else None)
+    try:
+        response = as_array(endog, object if isinstance(design, LabelDesign) else None)
+    except ValueError as error:
+        raise DataError(f"The 'endog' of {called()} must be one column: {error}.") from error
     response = response[:, 0] if response.ndim == 2 and response.shape[1] == 1 else response
     if response.ndim != 1:
         raise DataError(f"The 'endog' of {called()} must be one column. Got shape {response.shape} instead.")

@@ -248,7 +248,8 @@ class Results(ABC, Generic[Model]):
         top = check_int(top, "top", low=1)
         if title is not None and not isinstance(title, str):
             raise bad_value("title", "a string or None", title)
-        if isinstance(notes, str) or not all(isinstance(note, str) for note in notes):
+        several = isinstance(notes, Sequence) and not isinstance(notes, str)
+        if not several or not all(isinstance(note, str) for note in notes):
             raise bad_value("notes", "a sequence of strings", notes)
         formula = self.model.design.formula
         heading = f"{self.model.title}: {formula}" if formula else self.model.title

@@ -182,6 +182,23 @@ def test_text_that_no_file_can_hold_is_refused_in_arrays():
         rj.MixtureClassifier(y > 1, text)
 
 
+@pytest.mark.parametrize("kind", ODD)
+def test_training_data_of_such_types_are_refused_by_load(kind, tmp_path):
+    y, x = np.array([0.0, 1.0, 1.5, 0.0, 1.0, 0.5]), np.arange(6.0)
+    rj.LinearSelection(y, x).fit().save(tmp_path / "a.rj")
+    for data in ((odd(kind), x), (y, odd(kind)), ([[1], [1, 2]] * 3, x)):
+        with pytest.raises(rj.DataError, match=r"must (be|hold)|cannot be converted to pandas"):
+            rj.load(tmp_path / "a.rj", data=data)
+
+
+@pytest.mark.filterwarnings("ignore::pyrjsel.PyrjselWarning")
+def test_numbers_are_no_labels_of_a_fit(tmp_path):
+    labels, x = np.array(["u", "v", "w"] * 4), np.arange(12.0) % 5
+    rj.MultinomialSelection(labels, x).fit(rng=1).save(tmp_path / "a.rj")
+    with pytest.raises(rj.DataError, match=r"must (be labels|hold text)"):
+        rj.load(tmp_path / "a.rj", data=(x, x))
+
+
 @pytest.mark.parametrize(
     "classes", [np.array(2), {0, 1}, b"ab", np.array([1, 2], "m8[D]"), np.zeros(2, [("a", "f8")])], ids=str
 )

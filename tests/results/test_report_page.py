@@ -203,6 +203,7 @@ def test_a_full_disk_leaves_the_old_page(priced, tmp_path, monkeypatch):
         ({"title": 3}, "'title' parameter"),
         ({"notes": "one"}, "'notes' parameter"),
         ({"notes": [1]}, "'notes' parameter"),
+        ({"notes": 2.5}, "'notes' parameter"),
         ({"top": 0}, "'top' parameter"),
     ],
 )

@@ -24,7 +24,7 @@ from pyrjsel.design.build import (
     learn_response,
 )
 from pyrjsel.design.extras import extra_names
-from pyrjsel.design.frame import Column, Table, as_array, as_pandas, read_array
+from pyrjsel.design.frame import Column, Table, array_series, as_array, as_pandas, read_array
 from pyrjsel.design.layout import Variable
 from pyrjsel.design.new_rows import conform
 from pyrjsel.design.safety import column_expression
@@ -300,7 +300,7 @@ def build_wide(
     """
     check_choice(missing, "missing", ("drop", "raise"))
     name, values = response_of(endog, pd.DataFrame(index=pd.RangeIndex(matrix.n)), False)
-    frame = pd.DataFrame({name: values})
+    frame = pd.DataFrame({name: values if isinstance(values, pd.Series) else array_series(values)})
     given = extra_names(extras)
     rows = complete_rows(Table(frame), {name: name}, given)
     if len(rows.missing):
