@@ -157,3 +157,11 @@ def log_control(radius: FloatArray, d: int, df: float) -> FloatArray:
 def normal_moments(mean: FloatArray, variance: FloatArray) -> FloatArray:
     """Return means, mean squares and probabilities of being positive of normal variates, (3, ...)."""
     return np.stack([mean, mean**2 + variance, special.ndtr(mean / np.sqrt(variance))])
+
+
+def resample(weights: FloatArray, size: int, rng: np.random.Generator) -> np.ndarray:
+    """Return `size` indices drawn systematically with the given weights, in random order."""
+    edges = np.cumsum(weights)
+    points = (np.arange(size) + rng.random()) / size * edges[-1]
+    picked = np.minimum(np.searchsorted(edges, points, side="right"), weights.size - 1)
+    return rng.permutation(picked)

@@ -28,6 +28,7 @@ from pyrjsel.selection.evidence.importance import (
     normal_moments,
     quantiles,
     radii,
+    resample,
     strata,
 )
 from pyrjsel.selection.evidence.integral import Integral, SharedIntegrals
@@ -531,6 +532,7 @@ class MarginalLikelihood:
         """Return third derivatives (d, d, d) of the log posterior at the mode along axes (d, d)."""
         at, hessian = self.finder.at, self.finder.hessian
         found = np.array([hessian(at - STEP * axis) - hessian(at + STEP * axis) for axis in axes])
+        found[~np.isfinite(found)] = 0.0  # a flat prior, and a step at which a mean overflows
         found = axes @ found @ axes.T / (2.0 * STEP)
         return (found + found.transpose(1, 0, 2) + found.transpose(2, 1, 0)) / 3.0
 
@@ -775,11 +777,3 @@ def inverse(factor: FloatArray) -> FloatArray:
 def _efficiency(weights: FloatArray) -> float:
     """Return the effective sample size of weighted draws divided by their number."""
     return float(weights.sum() ** 2 / (weights @ weights) / weights.size)
-
-
-def resample(weights: FloatArray, size: int, rng: np.random.Generator) -> np.ndarray:
-    """Return `size` indices drawn systematically with the given weights, in random order."""
-    edges = np.cumsum(weights)
-    points = (np.arange(size) + rng.random()) / size * edges[-1]
-    picked = np.minimum(np.searchsorted(edges, points, side="right"), weights.size - 1)
-    return rng.permutation(picked)

@@ -23,7 +23,7 @@ from pyrjsel.design import Chunks, Design, DesignData, as_chunks, as_pandas
 from pyrjsel.families import Family, Values, averages
 from pyrjsel.runtime import one_blas_thread
 from pyrjsel.selection.evidence.gaussian import SingleModels
-from pyrjsel.selection.evidence.laplace import resample
+from pyrjsel.selection.evidence.importance import resample
 from pyrjsel.selection.posterior import Posterior
 from pyrjsel.selection.protocols import SelectionModel, SingleModel
 from pyrjsel.selection.regression.summed_rows import SummedRows

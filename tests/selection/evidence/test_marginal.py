@@ -12,9 +12,9 @@ from scipy.interpolate import CubicSpline
 from pyrjsel._errors import DataError
 from pyrjsel.selection.evidence import integral
 from pyrjsel.selection.evidence._laplace import ModeFinder
-from pyrjsel.selection.evidence.importance import log_student
+from pyrjsel.selection.evidence.importance import log_student, resample
 from pyrjsel.selection.evidence.integral import SharedIntegrals
-from pyrjsel.selection.evidence.laplace import MarginalLikelihood, resample
+from pyrjsel.selection.evidence.laplace import MarginalLikelihood
 from pyrjsel.selection.priors.coefficients import GPrior, Normal
 
 # Names of terms with one to three coefficients in all, rows, and what else.
