@@ -1,11 +1,10 @@
 # Interpolated Student's distribution function for fixed degrees of freedom.
 
 cdef class StudentCdf:
-    cdef readonly double df
-    cdef double root, step
-    cdef int count
-    cdef object arrays
-    cdef const double* value     # (count)
-    cdef const double* slope     # (count), times the step
+    cdef int n_df
+    cdef double step
+    cdef const double[::1] df, root         # (m,)
+    cdef const int[::1] first               # (m + 1,), starts in the tables
+    cdef const double[::1] value, slope     # tables; slopes times the step
 
-    cdef double at(self, double t) noexcept nogil
+    cdef double at(self, int k, double t) noexcept nogil

@@ -1,4 +1,4 @@
-"""Student's distribution function for fixed degrees of freedom and many arguments."""
+"""Student's distribution functions for fixed degrees of freedom and many arguments."""
 
 cimport cython
 from libc.math cimport asinh, fabs
@@ -20,12 +20,23 @@ cdef class StudentCdf:
 
     Parameters
     ----------
-    df : float
-        Degrees of freedom, at least 1.
+    df : float or float64 array (m,)
+        Degrees of freedom, at least 1; of variables 0, 1, ..., and of those after the last one.
     """
 
-    def __init__(self, double df):
-        cdef double[::1] value, slope
+    def __init__(self, df):
+        self.step = STEP
+        self.df = np.atleast_1d(np.asarray(df, dtype=float))
+        self.n_df = self.df.shape[0]
+        self.root = np.sqrt(self.df)
+        tables = [self.table(each) for each in self.df]
+        self.first = np.cumsum([0, *(len(value) for value, _ in tables)]).astype(np.intc)
+        self.value = np.concatenate([value for value, _ in tables])
+        self.slope = np.concatenate([slope for _, slope in tables])
+
+    @staticmethod
+    def table(df):
+        """Return values of the distribution function at multiples of the step, and slopes."""
         root = np.sqrt(df)
         # cosh(x)^-df = exp(-DEPTH); written so that small x = z / root do not lose digits.
         end = root * np.arccosh(1.0 + np.expm1(DEPTH / df)) if DEPTH / df < 700 else root * (DEPTH / df + 0.7)
@@ -33,35 +44,29 @@ cdef class StudentCdf:
         log_ratio = special.gammaln(0.5 * (df + 1.0)) - special.gammaln(0.5 * df)
         constant = np.exp(log_ratio) / np.sqrt(np.pi * df)
         value = special.stdtr(df, root * np.sinh(z / root))
-        slope = STEP * constant * np.exp(-df * log_cosh(z / root))
-        self.df = df
-        self.root = root
-        self.step = STEP
-        self.count = value.shape[0]
-        self.arrays = (value, slope)
-        self.value = &value[0]
-        self.slope = &slope[0]
+        return value, STEP * constant * np.exp(-df * log_cosh(z / root))
 
-    cdef double at(self, double t) noexcept nogil:
-        cdef double x = self.root * asinh(fabs(t) / self.root) / self.step, u, v, p
-        cdef int k
-        if not x < self.count - 1:
+    cdef double at(self, int k, double t) noexcept nogil:
+        """P(T <= t) for variable k."""
+        cdef int own = min(k, self.n_df - 1), j = self.first[own]
+        cdef double x = self.root[own] * asinh(fabs(t) / self.root[own]) / self.step, u, v, p
+        if not x < self.first[own + 1] - j - 1:
             p = 1.0
         else:
-            k = <int> x
-            u = x - k
+            j += <int> x
+            u = x - <int> x
             v = 1.0 - u
-            p = (self.value[k] * v * v * (1.0 + 2.0 * u) + self.value[k + 1] * u * u * (1.0 + 2.0 * v)
-                 + u * v * (self.slope[k] * v - self.slope[k + 1] * u))
+            p = (self.value[j] * v * v * (1.0 + 2.0 * u) + self.value[j + 1] * u * u * (1.0 + 2.0 * v)
+                 + u * v * (self.slope[j] * v - self.slope[j + 1] * u))
         return p if t >= 0.0 else 1.0 - p
 
-    def cdf(self, const double[::1] t not None):
-        """Return P(T <= t) for an array."""
+    def cdf(self, const double[::1] t not None, int k=0):
+        """Return P(T <= t) for an array and variable k."""
         out = np.empty(t.shape[0])
         cdef double[::1] view = out
-        cdef Py_ssize_t k
-        for k in range(t.shape[0]):
-            view[k] = self.at(t[k])
+        cdef Py_ssize_t i
+        for i in range(t.shape[0]):
+            view[i] = self.at(k, t[i])
         return out
 
 

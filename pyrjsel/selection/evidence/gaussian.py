@@ -327,7 +327,9 @@ class SingleModels:
             d, triangle, b, fit = self._solve(gamma)
             shrink = regression.prior.draw_shrinkage(regression, d, fit, size, rng)
             residual = regression.total - shrink * fit
-            variance = 0.5 * residual / rng.standard_gamma(0.5 * regression.nu, size)
+            variance = (
+                0.5 * residual / rng.standard_gamma(0.5 * regression.prior.freedom(regression, d)[-1], size)
+            )
             mean = shrink[:, None] * b
             scaled = np.sqrt(shrink * variance)[:, None] * rng.standard_normal((size, columns.size))
             away = scaled @ inverse(triangle)
@@ -366,8 +368,7 @@ class SingleModels:
             return _Scatter(weight / weight.sum(), mean, factor, one, variance / total_weight, np.inf)
         d, triangle, b, fit = self._solve(gamma)
         shrink, weight = prior.shrinkage_nodes(regression, d, fit)
-        scale = (regression.total - shrink * fit) / regression.nu
+        df = float(regression.prior.freedom(regression, d)[-1])
+        scale = (regression.total - shrink * fit) / df
         factor = inverse(triangle).T[None]
-        return _Scatter(
-            weight, shrink[:, None] * b, factor, shrink * scale, scale / total_weight, regression.nu
-        )
+        return _Scatter(weight, shrink[:, None] * b, factor, shrink * scale, scale / total_weight, df)

@@ -307,13 +307,17 @@ class LinearSelection(Selection):
         super()._build(design, data, choices)
         if self._is_student:
             return
-        nu = self.regression.nu
-        if nu <= 2:
-            what = "mean" if nu <= 1 else "standard deviation"
+        regression = self.regression
+        widest = regression.widest(self.space.max_size) - 1
+        degrees = regression.prior.freedom(regression, widest)
+        if degrees[-1] <= 2:
+            what = "mean" if degrees[-1] <= 1 else "standard deviation"
+            where = f" in models of {widest} columns" if degrees.size > 1 else ""
+            remedy = "a smaller max_size" if degrees.size > 1 else "a sigma_prior"
             warn(
-                f"{called()} has {self.regression.n} rows of positive weight, which leave {nu:g} degrees "
-                f"of freedom to the error variance: coefficients have no posterior {what}. Give more "
-                "rows, or a sigma_prior.",
+                f"{called()} has {regression.n} rows of positive weight, which leave {degrees[-1]:g} degrees "
+                f"of freedom to the error variance{where}: coefficients have no posterior {what}. Give more "
+                f"rows, or {remedy}.",
                 PyrjselWarning,
             )
 

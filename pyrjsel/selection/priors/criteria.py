@@ -71,6 +71,10 @@ class Penalty(GaussianPrior):
         """Return the score of the rule: that of the maximum, with n and not n - 1 squares."""
         return GaussianScore.penalised(sums.nu + 1.0, sums.total, self.penalty)
 
+    def freedom(self, sums: Sums, most: int) -> FloatArray:
+        """Return the residual degrees of freedom: each flat coefficient takes one."""
+        return sums.nu - np.arange(most + 1)
+
 
 class AtMaxima(CoefficientPrior):
     """Base of the rules; the unit-information prior of the null model serves the rank rule and surrogates."""
@@ -205,8 +209,8 @@ class BIC(Criterion):
     """The Bayesian information criterion of Schwarz: weights ``exp(-BIC / 2)`` of models [1]_.
 
     Each coefficient costs half of log n on the log scale, with n rows, or trials of a binomial response.
-    Coefficients are those of maximum likelihood, with normal distributions (in linear models: given the error
-    variance, which has n - 1 degrees of freedom).
+    Coefficients are those of maximum likelihood, with normal distributions (in linear models: Student
+    distributions with n - d - 1 degrees of freedom for d coefficients, those of least squares).
 
     References
     ----------

@@ -36,7 +36,7 @@ class Sums(Protocol):
 
     @property
     def nu(self) -> float:
-        """Degrees of freedom of the posterior of sigma^2."""
+        """Degrees of freedom of the posterior of sigma^2 in the null model."""
 
     @property
     def total(self) -> float:
@@ -133,6 +133,13 @@ class GaussianPrior:
     def score(self, sums: Sums, most: int) -> GaussianScore:
         """Return the score for models of up to `most` columns, for scaled priors."""
         return GaussianScore.conjugate(sums.nu, sums.total)
+
+    def freedom(self, sums: Sums, most: int) -> FloatArray:
+        """Return the degrees of freedom of sigma^2 in models of 0, 1, ..., up to `most` columns.
+
+        Those with more than the last number given have as many as the last one.
+        """
+        return np.array([sums.nu])
 
     def shrinkage_nodes(self, sums: Sums, d: int, fit: float) -> tuple[FloatArray, FloatArray]:
         """Return nodes of the shrinkage factor of a model and their posterior probabilities, (k,)."""

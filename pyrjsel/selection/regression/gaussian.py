@@ -368,7 +368,7 @@ class GaussianRegression(TermColumns):
 
     @property
     def nu(self) -> float:
-        """Degrees of freedom of the posterior of sigma^2, N + 2 a."""
+        """Degrees of freedom of the posterior of sigma^2 in the null model, N + 2 a."""
         return self.rows + 2.0 * self.a
 
     @property

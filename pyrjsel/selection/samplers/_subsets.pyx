@@ -15,7 +15,7 @@ linear form of the coefficients in the intercept of the design's own columns.
 """
 
 cimport cython
-from libc.math cimport INFINITY, exp, log, log1p, sqrt
+from libc.math cimport INFINITY, NAN, exp, log, log1p, sqrt
 from libc.stdint cimport uint64_t
 from libc.stdlib cimport calloc, free, malloc
 from libc.string cimport memset
@@ -312,19 +312,19 @@ cdef class Subsets:
             share[i] /= total
         return nodes
 
-    cdef double positive(self, StudentCdf student, posterior_t found, int nodes, const double* delta,
+    cdef double positive(self, StudentCdf student, int d, posterior_t found, int nodes, const double* delta,
                          const double* share, double fit, line_t line) noexcept nogil:
         """P(x > 0 | y) for x ~ N(centre + delta mean, sigma^2 (own + delta square))."""
-        cdef double value = 0.0, residual
+        cdef double value = 0.0, residual, df = student.df[min(d, student.n_df - 1)]
         cdef int i
         if nodes == 0:
             residual = found.residual * line.own + found.inner * line.square
-            return student.at((line.centre + found.mean * line.mean) / sqrt(residual / self.score.nu))
+            return student.at(d, (line.centre + found.mean * line.mean) / sqrt(residual / df))
         for i in range(nodes):
             if share[i] > 0.0:
                 residual = (self.score.total - delta[i] * fit) * (line.own + delta[i] * line.square)
                 value += share[i] * student.at(
-                    (line.centre + delta[i] * line.mean) / sqrt(residual / self.score.nu))
+                    d, (line.centre + delta[i] * line.mean) / sqrt(residual / df))
         return value
 
     def average(self, const uint64_t[:, ::1] models not None, const double[::1] weights not None,
@@ -341,7 +341,7 @@ cdef class Subsets:
         signs : uint8 array (m,)
             Whether to compute probabilities of being positive for a model.
         student : StudentCdf
-            Student's distribution function with nu degrees of freedom.
+            Student's distribution functions, by number of columns, with the degrees of freedom of sigma^2.
         centre, total_weight : float
             Mean of the response and sum of the weights, for the intercept of centred columns.
         rules : tuple of int32 array (most + 2,) and float64 arrays
@@ -353,7 +353,7 @@ cdef class Subsets:
         """
         cdef Py_ssize_t m = models.shape[0], row
         cdef int d, k, nodes = 0
-        cdef double weight, spread = INFINITY
+        cdef double weight, df
         cdef const level_t* top
         cdef posterior_t found
         cdef line_t line
@@ -366,8 +366,6 @@ cdef class Subsets:
         if weights.shape[0] != m or signs.shape[0] != m or sums.shape[0] != 4 \
                 or sums.shape[1] != self.size + 1 or (mixture and begin.shape[0] != self.most + 2):
             raise ValueError("weights, signs, rules or sums do not fit")
-        if self.score.nu > 2.0:
-            spread = 1.0 / (self.score.nu - 2.0)
         with nogil:
             self.begin(True)
             for row in range(m):
@@ -377,6 +375,7 @@ cdef class Subsets:
                 self.move(&models[row, 0])
                 top = &self.levels[self.depth]
                 d = self.depth
+                df = student.df[min(d, student.n_df - 1)]
                 if top.void:
                     continue
                 found = self.score.posterior(d, top.fit - top.penalty)
@@ -397,21 +396,25 @@ cdef class Subsets:
                         line.own = 0.0
                         line.mean = top.b[k]
                         line.square = top.v[k]
-                    self.add(sums, 0 if k < 0 else self.levels[k + 1].column + 1, weight, spread, found, line)
+                    self.add(sums, 0 if k < 0 else self.levels[k + 1].column + 1, weight, df, found, line)
                     if signs[row]:
                         sums[2, 0 if k < 0 else self.levels[k + 1].column + 1] += weight * self.positive(
-                            student, found, nodes, delta, &shares[0], top.fit - top.penalty, line)
+                            student, d, found, nodes, delta, &shares[0], top.fit - top.penalty, line)
         self.check_memory()
 
-    cdef void add(self, double[:, ::1] sums, int column, double weight, double spread, posterior_t found,
+    cdef void add(self, double[:, ::1] sums, int column, double weight, double df, posterior_t found,
                   line_t line) noexcept nogil:
-        """Add the mean and mean square of one coefficient minus its centre, and its inclusion."""
-        cdef double mean = found.mean * line.mean
+        """Add the mean and mean square of one coefficient minus its centre, and its inclusion.
+
+        With one degree of freedom there is no mean, and with two no mean square.
+        """
+        cdef double mean = found.mean * line.mean if df > 1.0 else NAN
+        cdef double spread = 1.0 / (df - 2.0) if df > 2.0 else INFINITY
         cdef double variance = (found.residual * line.own + found.inner * line.square) * spread
         # E[(delta mean)^2] exceeds the square of the mean if delta varies.
         cdef double between = (found.square - found.mean * found.mean) * line.mean * line.mean
         sums[0, column] += weight * mean
-        sums[1, column] += weight * (mean * mean + between + variance)
+        sums[1, column] += weight * (mean * mean + between + variance) if df > 2.0 else INFINITY
         sums[3, column] += weight
 
     def check(self, const uint64_t[:, ::1] models not None):

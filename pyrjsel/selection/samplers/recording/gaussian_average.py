@@ -154,7 +154,8 @@ class Averages(Part):
         self.sums = np.zeros((7, regression.n_columns))
         self.closed = closed(regression)
         if self.closed:
-            self.subsets, self.student = given.tree.subsets(), StudentCdf(regression.nu)
+            self.subsets = given.tree.subsets()
+            self.student = StudentCdf(regression.prior.freedom(regression, given.tree.most))
         self.single = single_models(regression)
 
     def take(self, models: slice) -> None:
@@ -208,8 +209,6 @@ def averaged(regression: GaussianRegression, sums: FloatArray) -> Moments:
         rows /= signed
     else:
         rows[2] /= signed
-        if regression.nu <= 1:
-            rows[0] = np.where(rows[3] > 0, np.nan, 0.0)  # a Cauchy posterior has no mean
     return Moments.of_sums(rows, regression.units, regression.origin)
 
 
