@@ -109,6 +109,7 @@ EXTENSIONS = [
     extension("pyrjsel.selection.evidence._student"),
     extension("pyrjsel.selection.samplers._subsets"),
     extension("pyrjsel.selection.evidence._laplace_evidence"),
+    extension("pyrjsel.selection.evidence._refitted"),
     extension("pyrjsel.selection.evidence._table_evidence"),
     extension("pyrjsel.selection.evidence._tableau"),
     extension("pyrjsel.selection.samplers.reversible_jump._trades", random=True),

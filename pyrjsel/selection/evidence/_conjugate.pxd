@@ -16,6 +16,7 @@ cdef class ConjugateEvidence(Evidence):
     cdef int inside                   # number of terms of the model
     cdef bint lost                    # a value was lost to rounding
     cdef double rank_tol, least, log_precision, penalty, doubt
+    cdef double most_fit              # largest fit of which sums of squares leave enough digits
     cdef const double* log_weights    # (J): log det of the prior precision by term
     cdef const double* penalties      # (J)
     cdef unsigned char* gamma         # (J)

@@ -89,12 +89,14 @@ cdef class ConjugateEvidence(Evidence):
         its precision, with `prior`); 0 for priors that always exist.
     most : int, optional
         Largest number of columns of a model with a prior.
+    most_fit : float
+        Models with a larger fit are refused as those without a prior are.
     """
 
     def __init__(self, GaussianScore score not None, Gram gram not None, const double[::1] cross not None,
                  const int[::1] term_start not None, *, const double[::1] log_weights=None,
                  Gram prior=None, int flat=0, const double[::1] penalty=None, double rank_tol=0.0,
-                 most=None):
+                 most=None, double most_fit=INFINITY):
         cdef int size = gram.size, terms = term_start.shape[0] - 1, base = term_start[0]
         if cross.shape[0] != size or term_start[terms] != size or not 0 <= flat <= base:
             raise ValueError("gram, cross and term_start do not fit together")
@@ -117,6 +119,7 @@ cdef class ConjugateEvidence(Evidence):
         self.tableau = Tableau(gram, cross, groups)
         self.prior = None if prior is None else Tableau(prior, np.zeros(size), groups)
         self.rank_tol = rank_tol
+        self.most_fit = most_fit
         self.most = INT_MAX if most is None else most
         self.arrays = (precisions, penalties, gamma, many, which, gathered)
         self.log_weights = &precisions[0]
@@ -133,6 +136,8 @@ cdef class ConjugateEvidence(Evidence):
                       double fit) noexcept nogil:
         """The score for given numbers of terms and columns and given sums; -inf if lost to rounding."""
         cdef double value = NAN
+        if fit > self.most_fit:
+            return -INFINITY
         if fit > -INFINITY:
             value = self.score.of(d, 0.5 * (log_precision - log_det), fit)
         if value == value:
@@ -206,7 +211,7 @@ cdef class ConjugateEvidence(Evidence):
         self.settle()
         if self.d > self.most or (self.rank_tol > 0.0 and not self.least > self.rank_tol):
             return 1
-        return 0
+        return self.tableau.fit - self.penalty > self.most_fit
 
     cdef int load(self, const unsigned char* gamma) noexcept nogil:
         cdef int j
@@ -305,6 +310,10 @@ cdef class ConjugateEvidence(Evidence):
                 entering_dets(width, numbers[LEFT] + at, numbers[OWN] + at, with_prior, known,
                               numbers[LOG_WEIGHT] + at, self.dets)
             self.score.of_many(self.d + 1, width, self.dets, self.fits, into + at)
+            if self.most_fit < INFINITY:
+                for i in range(width):
+                    if self.fits[i] > self.most_fit:
+                        into[at + i] = NAN
             at += PART
         for i in range(n):
             into[i] -= value
@@ -341,7 +350,7 @@ cdef class ConjugateEvidence(Evidence):
                             self.prior.leave(k)
                     return 1
         self.gamma[j] ^= 1
-        if self.doubt <= DOUBT:
+        if self.doubt <= DOUBT and self.tableau.fit - self.penalty <= self.most_fit:
             self.settle()
         elif self.reload() != 0:
             # The rank rule is ambiguous within rounding of its limit.
@@ -410,73 +419,17 @@ cdef class ConjugateEvidence(Evidence):
                     inside += 1 if pattern >> i & 1 else -1
                     precision += self.log_weights[group] if pattern >> i & 1 else -self.log_weights[group]
                     penalty += self.penalties[group] if pattern >> i & 1 else -self.penalties[group]
+            if fit - penalty > self.most_fit:
+                return 1
             if size <= self.most:
                 values[pattern] = self.worth(inside, size, precision, log_det, fit - penalty)
         return 0
 
     # ------------------------------------------------------------------ Python interface
 
-    def patterns_of(self, const int[::1] terms not None):
-        """Return the values (2^n,) of the models by the terms (n,) that are in; None if that takes flips."""
-        cdef int n = terms.shape[0]
-        if not 1 <= n <= 7:
-            raise ValueError("one to seven terms")
-        cdef unsigned char[::1] wanted = np.ones(1 << n, dtype=np.uint8)
-        out = np.empty(1 << n)
-        cdef double[::1] view = out
-        return out if self.patterns(&terms[0], n, &wanted[0], &view[0]) == 0 else None
-
-    def values(self, const unsigned char[:, ::1] models not None):
-        """Return log marginal likelihoods (m,) of models (m, J), from scratch; -inf without a prior."""
-        out = np.empty(models.shape[0])
-        cdef double[::1] view = out
-        cdef Py_ssize_t row
-        self.check(models.shape[1])
-        with nogil:
-            for row in range(models.shape[0]):
-                view[row] = self.value if self.load(&models[row, 0]) == 0 else -INFINITY
-        self.check_state()
-        return out
-
-    def changes_at(self, const unsigned char[::1] gamma not None):
-        """Load a model and return the changes (J,) by a flip of each term."""
-        out = np.empty(self.n_terms)
-        cdef double[::1] view = out
-        self.check(gamma.shape[0])
-        if self.load(&gamma[0]) != 0:
-            raise ValueError("the model has no coefficient prior")
-        if self.n_terms:
-            self.changes(&view[0])
-        self.check_state()
-        return out
-
-    def walk(self, const int[::1] flips not None):
-        """Flip terms of the current model one after the other; return the values (m,), NaN if refused."""
-        out = np.empty(flips.shape[0])
-        cdef double[::1] view = out
-        cdef Py_ssize_t step
-        with nogil:
-            for step in range(flips.shape[0]):
-                view[step] = self.value if self.flip(flips[step]) == 0 else NAN
-        self.check_state()
-        return out
-
-    def neighbours(self):
-        """Return the changes (J,) by a flip of each term of the current model."""
-        out = np.empty(self.n_terms)
-        cdef double[::1] view = out
-        if self.n_terms:
-            self.changes(&view[0])
-        return out
-
     def model(self):
         """Return the current model, uint8 (J,), and its value."""
         return np.array([self.gamma[j] for j in range(self.n_terms)], dtype=np.uint8), self.value
-
-    def check(self, Py_ssize_t terms):
-        """Raise ValueError unless models have the terms of the design and there is at least one."""
-        if terms != self.n_terms or terms == 0:
-            raise ValueError(f"models must have {self.n_terms} terms, and at least one")
 
     def check_state(self):
         """Raise if a loop has left an invalid state."""

@@ -116,7 +116,7 @@ def exists(regression: ChunkedRegression, gamma: ByteArray) -> bool:
     if regression.prior.rank_tol == 0:
         return True
     columns = regression.model_columns(gamma)[regression.leading :] - regression.leading
-    return independent(regression.rank_gram(columns), regression.most_columns)
+    return independent(regression, columns)
 
 
 def modes_of(regression: ChunkedRegression, quadratic: Quadratic, gammas: ByteArray) -> Modes:

@@ -3,17 +3,19 @@
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.linalg import lapack, lstsq
+from scipy.linalg import lapack, qr, solve_triangular
 
 from pyrjsel._core import special
 from pyrjsel._errors import DataError, NotAvailableError
 from pyrjsel._typing import ByteArray, FloatArray
 from pyrjsel.selection.evidence._conjugate import ConjugateEvidence
+from pyrjsel.selection.evidence._refitted import RefittedEvidence
 from pyrjsel.selection.evidence._spike import DensityEvidence, SpikeEvidence
 from pyrjsel.selection.evidence._variance import NormalEvidence, VarianceEvidence
 from pyrjsel.selection.evidence.fixed_scale import VarianceIntegrals, log_marginals
 from pyrjsel.selection.evidence.laplace import inverse
 from pyrjsel.selection.priors._score import GaussianScore
+from pyrjsel.selection.priors.gaussian import DOUBTFUL
 from pyrjsel.selection.regression._gram import ColumnGram, FullGram, Gram
 from pyrjsel.selection.regression.columns import Directions, independent
 from pyrjsel.selection.regression.gaussian import GaussianRegression
@@ -107,7 +109,9 @@ def provider_of(regression: GaussianRegression) -> Gram:
     return ColumnGram(regression.rooted, regression.prior.precision, capacity)
 
 
-def evidence_of(regression: GaussianRegression, provider: Gram | None = None) -> ConjugateEvidence:
+def evidence_of(
+    regression: GaussianRegression, provider: Gram | None = None
+) -> ConjugateEvidence | RefittedEvidence:
     """Return log marginal likelihoods for chains over models, up to ``regression.constant``.
 
     Parameters
@@ -118,7 +122,7 @@ def evidence_of(regression: GaussianRegression, provider: Gram | None = None) ->
 
     Returns
     -------
-    ConjugateEvidence
+    ConjugateEvidence or RefittedEvidence
         Marginal likelihoods of this regression.
 
     Raises
@@ -129,24 +133,24 @@ def evidence_of(regression: GaussianRegression, provider: Gram | None = None) ->
     if regression.prior.scaled and regression.prior.ratio is not None:
         return variance_evidence(regression)
     most = regression.widest(regression.n_terms) - 1
-    return ConjugateEvidence(
+    close, perfect = regression.close, regression.near_perfect
+    inner = ConjugateEvidence(
         score_of(regression, most),
         provider_of(regression) if provider is None else provider,
         regression.right,
         regression.starts,
         log_weights=regression.prior.log_weights,
         penalty=regression.penalty,
-        rank_tol=regression.prior.rank_tol,
+        rank_tol=DOUBTFUL if close else regression.prior.rank_tol,
         most=most,
+        most_fit=(1.0 - DOUBTFUL) * regression.total if perfect else np.inf,
     )
-
-
-# Residual sums of squares are computed from the rows if less than this proportion of a column or of the
-# response is left: sums of squares have then lost more than half of their digits.
-DOUBTFUL = 1e-8
-# Rounding errors of a perfect least-squares fit are at most a dozen eps of its terms, for 200 rows and
-# columns; this is multiplied by the square root of their number.
-PERFECT = 8.0 * np.finfo(float).eps
+    if not close and not perfect:
+        return inner
+    single = SingleModels(regression)
+    return RefittedEvidence(
+        regression.n_terms, inner, lambda gamma: single.log_marginal(gamma) - regression.constant, {}
+    )
 
 
 @dataclass(frozen=True)
@@ -187,6 +191,24 @@ class _Scatter:
     df: float
 
 
+@dataclass(frozen=True)
+class _Solved:
+    """The solution of a model: the Cholesky factor of A, A^-1 c, the fit and what it leaves of the total."""
+
+    factor: FloatArray  # (d, d)
+    b: FloatArray  # (d,)
+    fit: float
+    left: float
+    total: float
+    from_rows: bool = False
+
+    def residual(self, shrink: FloatArray) -> FloatArray:
+        """Return the residual sums of squares at values (k,) of the shrinkage factor."""
+        if self.from_rows:
+            return self.left + (1.0 - shrink) * self.fit
+        return self.total - shrink * self.fit
+
+
 class SingleModels:
     """Single models of a gaussian regression: marginal likelihoods, moments, draws.
 
@@ -206,7 +228,7 @@ class SingleModels:
     def exists(self, gamma: np.ndarray) -> bool:
         """Return whether model `gamma` (J,) has a coefficient prior."""
         prior, columns = self.regression.prior, self._columns(gamma)
-        return prior.rank_tol == 0 or independent(self.regression.gram_of(columns), self.regression.rows)
+        return prior.rank_tol == 0 or independent(self.regression, columns)
 
     def log_marginal(self, gamma: np.ndarray) -> float:
         """Return log p(y | model) of model `gamma` (J,); -inf if it has no coefficient prior.
@@ -218,10 +240,13 @@ class SingleModels:
         regression = self.regression
         if not regression.prior.scaled:
             return float(log_marginals(regression, np.atleast_2d(gamma))[0])
-        d, factor, _, fit = self._solve(gamma)
+        found = self._solve(gamma)
+        d = found.b.size
+        if found.from_rows:
+            return regression.prior.log_value(regression, d, found.left) + regression.constant
         half = 0.5 * float(regression.prior.log_weights[self._columns(gamma)].sum())
-        log_det = half - float(np.sum(np.log(np.diag(factor))))
-        return score_of(regression, d).value(d, log_det, fit) + regression.constant
+        log_det = half - float(np.sum(np.log(np.diag(found.factor))))
+        return score_of(regression, d).value(d, log_det, found.fit) + regression.constant
 
     def log_marginals(self, gammas: ByteArray) -> FloatArray:
         """Return log p(y | model) of models `gammas` (m, J)."""
@@ -239,28 +264,10 @@ class SingleModels:
         residual = max(regression.square - directions.fit(regression.cross[columns]), 0.0)
         doubtful = directions.values.min(initial=1.0) < DOUBTFUL or residual < DOUBTFUL * regression.square
         if doubtful and regression.square > 0 and regression.rooted is not None:
-            residual = self._residual(columns)
+            residual = regression.least_squares(columns)
         n = regression.n
         with np.errstate(divide="ignore"):
             return float(n * np.log(2.0 * np.pi * residual / n) + n - regression.log_weight)
-
-    def _residual(self, columns: np.ndarray) -> float:
-        """Return the residual sum of squares of the rows given some columns, from 0.
-
-        It is 0 if only rounding is left.
-        """
-        regression = self.regression
-        assert regression.rooted is not None
-        assert regression.y is not None
-        root = 1.0 if regression.weights is None else np.sqrt(regression.weights)
-        target = regression.y - (0.0 if regression.offset is None else regression.offset)
-        left, x = root * (target - regression.centre), regression.rooted[columns].T
-        # Singular values of dependent columns are about this because of rounding.
-        b = lstsq(x, left, cond=max(x.shape) * np.finfo(float).eps)[0]
-        left = left - x @ b
-        parts = np.sum((root * target) ** 2) + np.sum((x * b) ** 2)
-        residual = float(left @ left)
-        return 0.0 if residual <= max(x.shape) * PERFECT**2 * parts else residual
 
     def moments(self, gamma: np.ndarray, about: float = 0.0) -> ModelMoments:
         """Return posterior moments of the coefficients of model `gamma` (J,) and of sigma^2.
@@ -324,15 +331,16 @@ class SingleModels:
             mean, factor = integrals.given(variance)
             away = np.einsum("nkl,nl->nk", factor, rng.standard_normal((size, columns.size)))
         else:
-            d, triangle, b, fit = self._solve(gamma)
-            shrink = regression.prior.draw_shrinkage(regression, d, fit, size, rng)
-            residual = regression.total - shrink * fit
+            found = self._solve(gamma)
+            d = found.b.size
+            shrink = regression.prior.draw_shrinkage(regression, d, found.fit, found.left, size, rng)
+            residual = found.residual(shrink)
             variance = (
                 0.5 * residual / rng.standard_gamma(0.5 * regression.prior.freedom(regression, d)[-1], size)
             )
-            mean = shrink[:, None] * b
+            mean = shrink[:, None] * found.b
             scaled = np.sqrt(shrink * variance)[:, None] * rng.standard_normal((size, columns.size))
-            away = scaled @ inverse(triangle)
+            away = scaled @ inverse(found.factor)
         out[:, 1:] = mean + away
         out[:, 0] = regression.centre + np.sqrt(variance / regression.total_weight) * rng.standard_normal(
             size
@@ -341,19 +349,38 @@ class SingleModels:
 
     # ------------------------------------------------------------------ parts
 
-    def _solve(self, gamma: np.ndarray) -> tuple[int, FloatArray, FloatArray, float]:
-        """Return d, the Cholesky factor of A, A^-1 c and the fit of a model."""
+    def _solve(self, gamma: np.ndarray) -> _Solved:
+        """Return the solution of a model; from the rows if its sums of squares have lost too many digits."""
         regression, columns = self.regression, self._columns(gamma)
         precision, right = regression.prior.precision[columns], regression.right[columns]
         if not columns.size:
-            return 0, np.empty((0, 0)), np.empty(0), 0.0
+            return _Solved(np.empty((0, 0)), np.empty(0), 0.0, regression.total, regression.total)
         a = regression.gram_of(columns)
         a.flat[:: columns.size + 1] += precision
+        own = np.diag(a).copy()
         factor, failed = lapack.dpotrf(a, lower=1, clean=1)
+        known = regression.prior.rank_tol > 0 and regression.rooted is not None
+        if known and (failed or np.any(np.diag(factor) ** 2 < DOUBTFUL * own)):
+            return self._from_rows(columns)
         if failed:
             raise DataError("The columns of a model are linearly dependent: it has no posterior.")
         b = lapack.dpotrs(factor, right, lower=1)[0]
-        return columns.size, factor, b, float(right @ b - regression.penalty[columns].sum())
+        fit = float(right @ b - regression.penalty[columns].sum())
+        left = regression.total - fit
+        if known and regression.prior.quadrature and left < DOUBTFUL * regression.total:
+            return self._from_rows(columns)
+        return _Solved(factor, b, fit, left, regression.total)
+
+    def _from_rows(self, columns: np.ndarray) -> _Solved:
+        """Return the solution under a g-prior or a criterion by the QR decomposition of the rows."""
+        regression, d = self.regression, columns.size
+        rows = regression.rows_with_response(columns)
+        (triangle,) = qr(rows.T, mode="r", check_finite=False)
+        upper, image = triangle[:d, :d], triangle[:d, d]
+        b = solve_triangular(upper, image)
+        left = float(np.sum(triangle[d:, d] ** 2))
+        left = regression.residual(rows, rows[:-1] * b[:, None], left) + 2.0 * regression.b
+        return _Solved(upper.T, b, float(image @ image), left, regression.total, True)
 
     def _scatter(self, gamma: np.ndarray) -> _Scatter:
         regression, prior = self.regression, self.regression.prior
@@ -366,9 +393,10 @@ class SingleModels:
             mean, factor = integrals.given(variance)
             one = np.ones(nodes.size)
             return _Scatter(weight / weight.sum(), mean, factor, one, variance / total_weight, np.inf)
-        d, triangle, b, fit = self._solve(gamma)
-        shrink, weight = prior.shrinkage_nodes(regression, d, fit)
+        found = self._solve(gamma)
+        d = found.b.size
+        shrink, weight = prior.shrinkage_nodes(regression, d, found.fit, found.left)
         df = float(regression.prior.freedom(regression, d)[-1])
-        scale = (regression.total - shrink * fit) / df
-        factor = inverse(triangle).T[None]
-        return _Scatter(weight, shrink[:, None] * b, factor, shrink * scale, scale / total_weight, df)
+        scale = found.residual(shrink) / df
+        factor = inverse(found.factor).T[None]
+        return _Scatter(weight, shrink[:, None] * found.b, factor, shrink * scale, scale / total_weight, df)

@@ -16,7 +16,7 @@ from pyrjsel._errors import DataError, NotAvailableError, RankWarning
 from pyrjsel._lazy import late
 from pyrjsel._once import kept_property
 from pyrjsel._typing import BoolArray, FloatArray, RNGLike, SeedLike
-from pyrjsel._validate import bad_value, check_rng, counted, listed, unknown_option
+from pyrjsel._validate import bad_value, check_rng, counted, unknown_option
 from pyrjsel._warnings import warn
 from pyrjsel.design import Chunks, Design, DesignData, Response, RowSource, WideRows, as_chunks, as_pandas
 from pyrjsel.families import Family
@@ -31,8 +31,9 @@ from pyrjsel.model_space import (
 )
 from pyrjsel.runtime import AUTO, MCSE, MOST, FitSettings
 from pyrjsel.selection.models._docstrings import shared_text
+from pyrjsel.selection.regression import dependence
 from pyrjsel.selection.regression.chunked import ChunkedRegression, ChunkedRows, first_pass
-from pyrjsel.selection.regression.columns import IndependentColumns, dependent_alone
+from pyrjsel.selection.regression.columns import IndependentColumns
 from pyrjsel.selection.regression.gaussian import GaussianRegression
 from pyrjsel.selection.regression.glm import Regression
 from pyrjsel.selection.regression.summed_rows import SummedRows, largest_values
@@ -317,28 +318,9 @@ class Selection(OverSpace):
         every = self.space.names
         self.dependent = every if len(dependent) == len(every) else tuple(every[j] for j in dependent)
         if self._lacks_models:
-            columns = int(self.space.columns.sum())
-            most = self.regression.most_columns // self._family.predictors
-            if columns > most and len(dependent) == self.space.n_terms:
-                text = (
-                    f"There are {columns:,} columns and {self.nobs:,} rows: models of more than {most:,} "
-                    "columns, and others of dependent columns,"
-                )
-            else:
-                text = (
-                    "Columns are linearly dependent, on one another or on the intercept, in "
-                    f"{len(dependent)} of {self.space.n_terms} terms: {listed(self.dependent)}. Models that "
-                    "hold all terms of a dependence"
-                )
-            text += " have no g-prior and get posterior probability 0; a Normal prior keeps them."
-            alone = [self.space.names[j] for j in dependent_alone(self.regression, dependent)]
-            if alone:
-                text += (
-                    f" No model can hold {listed(alone)}, whose columns are dependent by themselves: splines "
-                    "by cr(), cc() and te() need constraints='center', and bs() no include_intercept; "
-                    "factors need rows of positive weight at every level."
-                )
-            warn(text, RankWarning)
+            by_sums = isinstance(self.data, SummedRows | ChunkedRows)
+            terms = self.design.terms
+            warn(dependence.warning(self.regression, terms, dependent, self.nobs, by_sums), RankWarning)
 
     def _constrain(self, choices: Choices, n_observations: float) -> None:
         """Set the priors and the model space; `n_observations` is the n of the priors."""

@@ -15,7 +15,7 @@ from pyrjsel._validate import check_choice
 from pyrjsel.selection.priors._score import GaussianScore
 from pyrjsel.selection.priors.base import CoefficientPrior, Columns, CompiledPrior, Rule
 from pyrjsel.selection.priors.coefficients import GPrior
-from pyrjsel.selection.priors.gaussian import RANK_TOL, GaussianPrior, Sums
+from pyrjsel.selection.priors.gaussian import DOUBTFUL, RANK_TOL, GaussianPrior, Sums
 
 
 @dataclass(frozen=True)
@@ -39,9 +39,23 @@ class BestG(GaussianPrior):
         """Return the score of the rule."""
         return GaussianScore.best_g(sums.nu, sums.total)
 
-    def shrinkage_nodes(self, sums: Sums, d: int, fit: float) -> tuple[FloatArray, FloatArray]:
+    def log_value(self, sums: Sums, d: int, left: float) -> float:
+        """Return the score of a model that leaves `left` of y'Wy + 2 b."""
+        kept = self._kept(sums, d, left)
+        return float(0.5 * d * np.log(kept) - 0.5 * sums.nu * np.log(left + kept * (sums.total - left)))
+
+    def shrinkage_nodes(self, sums: Sums, d: int, fit: float, left: float) -> tuple[FloatArray, FloatArray]:
         """Return g / (1 + g) at the maximum."""
-        return np.array([self.score(sums, d).moments(d, fit)[0]]), np.ones(1)
+        if left >= DOUBTFUL * sums.total:
+            return np.array([self.score(sums, d).moments(d, fit)[0]]), np.ones(1)
+        return np.array([1.0 - self._kept(sums, d, left)]), np.ones(1)
+
+    @staticmethod
+    def _kept(sums: Sums, d: int, left: float) -> float:
+        """Return 1 / (1 + g) at the maximum."""
+        if d == 0 or d >= sums.nu or left >= sums.total:
+            return 1.0
+        return min(1.0, d * left / ((sums.nu - d) * (sums.total - left)))
 
 
 @dataclass(frozen=True)
@@ -71,9 +85,13 @@ class Penalty(GaussianPrior):
         """Return the score of the rule: that of the maximum, with n and not n - 1 squares."""
         return GaussianScore.penalised(sums.nu + 1.0, sums.total, self.penalty)
 
+    def log_value(self, sums: Sums, d: int, left: float) -> float:
+        """Return the score of a model that leaves `left` of y'Wy + 2 b."""
+        return float(-self.penalty * d - 0.5 * (sums.nu + 1.0) * np.log(left))
+
     def freedom(self, sums: Sums, most: int) -> FloatArray:
         """Return the residual degrees of freedom: each flat coefficient takes one."""
-        return sums.nu - np.arange(most + 1)
+        return np.asarray(sums.nu - np.arange(most + 1.0))
 
 
 class AtMaxima(CoefficientPrior):

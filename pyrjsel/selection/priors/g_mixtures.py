@@ -12,7 +12,7 @@ from pyrjsel._validate import check_choice, check_real
 from pyrjsel.selection.priors._score import GaussianScore
 from pyrjsel.selection.priors.base import CoefficientPrior, Columns, CompiledPrior, Rule
 from pyrjsel.selection.priors.coefficients import GPrior
-from pyrjsel.selection.priors.gaussian import RANK_TOL, GaussianPrior, Integrals, Rules, Sums
+from pyrjsel.selection.priors.gaussian import DOUBTFUL, RANK_TOL, GaussianPrior, Integrals, Rules, Sums
 from pyrjsel.selection.priors.shrinkage import PERFECT, Shrinkage
 
 Numbers = float | FloatArray
@@ -265,20 +265,27 @@ class UnknownG(GaussianPrior):
         saturated = sums.rows if sums.b == 0 else 0
         return GaussianScore.mixture(sums.nu, sums.total, sums.shrinkage, saturated, most)
 
-    def shrinkage_nodes(self, sums: Sums, d: int, fit: float) -> tuple[FloatArray, FloatArray]:
+    def log_value(self, sums: Sums, d: int, left: float) -> float:
+        """Return the score of a model that leaves `left` of y'Wy + 2 b."""
+        if d == 0 or (d == sums.rows and sums.b == 0):
+            return float(-0.5 * sums.nu * np.log(sums.total))
+        value = sums.shrinkage.integrals(d, np.array([_odds(sums.total - left, left, sums.total)]))[0, 0]
+        return float(value - 0.5 * sums.nu * np.log(left))
+
+    def shrinkage_nodes(self, sums: Sums, d: int, fit: float, left: float) -> tuple[FloatArray, FloatArray]:
         """Return nodes of the shrinkage factor of a model and their posterior probabilities, (k,)."""
         if d == 0:
             return np.ones(1), np.ones(1)
-        nodes, weight = sums.shrinkage.posterior(d, _r2(fit, sums.total))
+        nodes, weight = sums.shrinkage.posterior(d, _odds(fit, left, sums.total))
         return 1.0 / (1.0 + np.exp(-nodes)), weight
 
     def draw_shrinkage(
-        self, sums: Sums, d: int, fit: float, size: int, rng: np.random.Generator
+        self, sums: Sums, d: int, fit: float, left: float, size: int, rng: np.random.Generator
     ) -> FloatArray:
         """Draw the shrinkage factor of a model of `d` columns from its posterior, (size,)."""
         if d == 0:
             return np.ones(size)
-        g = sums.shrinkage.sample(d, _r2(fit, sums.total), size, rng)
+        g = sums.shrinkage.sample(d, _odds(fit, left, sums.total), size, rng)
         return g / (1.0 + g)
 
     def rules(self, sums: Sums, most: int) -> Rules:
@@ -289,9 +296,11 @@ class UnknownG(GaussianPrior):
         return edges.astype(np.intc), nodes, weights
 
 
-def _r2(fit: float, total: float) -> float:
-    """Return R^2, bounded away from 1, which rounding or as many columns as rows can give."""
-    return min(max(fit / total, 0.0), 1.0 - PERFECT)
+def _odds(fit: float, left: float, total: float) -> float:
+    """Return R^2 / (1 - R^2), bounded, since rounding or as many columns as rows can give an R^2 of 1."""
+    r2 = max(fit / total, 0.0)
+    rest = 1.0 - r2 if 1.0 - r2 >= DOUBTFUL else left / total
+    return r2 / (rest if rest > 0.0 else PERFECT)
 
 
 @dataclass(frozen=True, repr=False)

@@ -12,6 +12,9 @@ from pyrjsel.selection.priors._score import GaussianScore
 # A column is linearly dependent on others if they leave less than this proportion of its sum of squares:
 # rounding of cross-products leaves about 1e-14, a correlation of 1 - 1e-9 leaves 2e-9.
 RANK_TOL = 1e-10
+# Proportion of a sum of squares below which it is computed from the rows: marginal likelihoods from
+# cross-products are then in error by some 1e-8.
+DOUBTFUL = 1e-7
 
 # Quadrature rules for 1, 2, ... columns: offsets, nodes and weights.
 Rules = tuple[NDArray[np.intc], FloatArray, FloatArray]
@@ -21,13 +24,16 @@ NO_RULES: Rules = (np.zeros(2, dtype=np.intc), np.empty(0), np.empty(0))
 class Integrals(Protocol):
     """Integrals over g, cached by a regression for its prior."""
 
-    def posterior(self, d: int, r2: float) -> tuple[FloatArray, FloatArray]:
-        """Return nodes of log g and their posterior probabilities."""
+    def posterior(self, d: int, odds: float) -> tuple[FloatArray, FloatArray]:
+        """Return nodes of log g and their posterior probabilities, at odds R^2 / (1 - R^2)."""
+
+    def integrals(self, d: int, odds: FloatArray) -> FloatArray:
+        """Return log marginal likelihoods and moments of shrinkage factors, see ``Shrinkage``."""
 
     def rule(self, d: int) -> tuple[FloatArray, FloatArray]:
         """Return nodes of the shrinkage factor and their log prior weights."""
 
-    def sample(self, d: int, r2: float, size: int, rng: np.random.Generator) -> FloatArray:
+    def sample(self, d: int, odds: float, size: int, rng: np.random.Generator) -> FloatArray:
         """Draw g from its posterior."""
 
 
@@ -141,15 +147,22 @@ class GaussianPrior:
         """
         return np.array([sums.nu])
 
-    def shrinkage_nodes(self, sums: Sums, d: int, fit: float) -> tuple[FloatArray, FloatArray]:
-        """Return nodes of the shrinkage factor of a model and their posterior probabilities, (k,)."""
+    def log_value(self, sums: Sums, d: int, left: float) -> float:
+        """Return the score of a model of `d` columns that leave `left` of y'Wy + 2 b, for g-priors."""
+        raise NotImplementedError(f"{type(self).__name__} depends on more than the columns' span")
+
+    def shrinkage_nodes(self, sums: Sums, d: int, fit: float, left: float) -> tuple[FloatArray, FloatArray]:
+        """Return nodes of the shrinkage factor of a model and their posterior probabilities, (k,).
+
+        `left` is what the fit leaves of y'Wy + 2 b, more accurately than the difference.
+        """
         return np.ones(1), np.ones(1)
 
     def draw_shrinkage(
-        self, sums: Sums, d: int, fit: float, size: int, rng: np.random.Generator
+        self, sums: Sums, d: int, fit: float, left: float, size: int, rng: np.random.Generator
     ) -> FloatArray:
         """Draw the shrinkage factor of a model of `d` columns from its posterior, (size,)."""
-        return np.full(size, self.shrinkage_nodes(sums, d, fit)[0][0])
+        return np.full(size, self.shrinkage_nodes(sums, d, fit, left)[0][0])
 
     def rules(self, sums: Sums, most: int) -> Rules:
         """Return quadrature rules over the shrinkage factor for up to `most` columns, if it is unknown."""
@@ -181,6 +194,11 @@ class FixedG(GaussianPrior):
         """Return the score of the prior."""
         return GaussianScore.g_prior(sums.nu, sums.total, self.g)
 
-    def shrinkage_nodes(self, sums: Sums, d: int, fit: float) -> tuple[FloatArray, FloatArray]:
+    def log_value(self, sums: Sums, d: int, left: float) -> float:
+        """Return the score of a model that leaves `left` of y'Wy + 2 b."""
+        residual = (sums.total + self.g * left) / (1.0 + self.g)
+        return float(-0.5 * d * np.log1p(self.g) - 0.5 * sums.nu * np.log(residual))
+
+    def shrinkage_nodes(self, sums: Sums, d: int, fit: float, left: float) -> tuple[FloatArray, FloatArray]:
         """Return the known g / (1 + g)."""
         return np.array([self.g / (1.0 + self.g)]), np.ones(1)

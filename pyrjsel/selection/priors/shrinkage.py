@@ -95,22 +95,22 @@ class Shrinkage:
         """Return nodes (k,) of t and log integrands (m, k), for odds (m,)."""
         return find_nodes(lambda t: self.log_weight(t, d, odds[:, None]), LOWEST, HIGHEST, self._step(d))
 
-    def posterior(self, d: int, r2: float) -> tuple[FloatArray, FloatArray]:
+    def posterior(self, d: int, odds: float) -> tuple[FloatArray, FloatArray]:
         """Return nodes of log g and their posterior probabilities, (k,): a quadrature rule.
 
         Parameters
         ----------
         d : int
             Number of columns of the model.
-        r2 : float
-            R^2, in [0, 1).
+        odds : float
+            R^2 / (1 - R^2).
 
         Returns
         -------
         tuple of ndarray
             Exact up to rounding for functions as smooth as the integrand.
         """
-        nodes, value = self._nodes(d, np.array([r2 / (1.0 - r2)]))
+        nodes, value = self._nodes(d, np.array([odds]))
         weight = np.exp(value[0] - value[0].max())
         return self.prior.log_g_at(nodes, self.n, d), weight / weight.sum()
 
@@ -194,15 +194,15 @@ class Shrinkage:
         _, first, second = self.integrals(d, np.ravel(r2 / (1.0 - r2)))
         return (1.0 - first).reshape(r2.shape), (1.0 - 2.0 * first + second).reshape(r2.shape)
 
-    def sample(self, d: int, r2: float, size: int, rng: np.random.Generator) -> FloatArray:
+    def sample(self, d: int, odds: float, size: int, rng: np.random.Generator) -> FloatArray:
         """Draw g from its posterior given the model.
 
         Parameters
         ----------
         d : int
             Number of columns of the model.
-        r2 : float
-            R^2, in [0, 1).
+        odds : float
+            R^2 / (1 - R^2).
         size : int
             Number of draws.
         rng : Generator
@@ -212,9 +212,9 @@ class Shrinkage:
         -------
         ndarray (size,)
         """
-        odds = np.array([r2 / (1.0 - r2)])
-        nodes = self._nodes(d, odds)[0]
-        drawn = draw(lambda t: self.log_weight(t, d, odds)[None], nodes, size, rng)
+        at = np.array([odds])
+        nodes = self._nodes(d, at)[0]
+        drawn = draw(lambda t: self.log_weight(t, d, at)[None], nodes, size, rng)
         return np.asarray(np.exp(self.prior.log_g_at(drawn, self.n, d)))
 
     @kept_property

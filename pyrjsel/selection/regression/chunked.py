@@ -541,6 +541,9 @@ class ChunkedRegression(TermColumns):
             return self.gram_of(columns)
         return pairs_of(self.prior.precision, columns + self.leading)
 
+    def rank_rows(self, columns: np.ndarray) -> None:
+        """Return None: rows are not in memory."""
+
     @property
     def rank_squares(self) -> FloatArray:
         """Sums of squares of all columns in the same, (D,)."""

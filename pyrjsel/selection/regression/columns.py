@@ -1,8 +1,10 @@
 """Columns of regressions of all families: their terms and scales, and which of them are linearly dependent.
 
-The rank rule: eigenvalues of correlations below a proportion of the largest, and small loadings of
-eigenvectors, are due to rounding. The columns of a model are independent if more than that proportion of the
-sum of squares of each column remains given the others.
+The rank rule: the columns of a model are dependent if those before it leave of a centred column less than the
+proportion `LEAST` of its length, or what rounding of the column itself may have left. Most models are
+independent beyond doubt by their cross-products, and rows of the others are factored (QR). Cross-products
+lose half of the digits: where there are no rows, a proportion `RANK_TOL` of the sum of squares must remain of
+each column given the others.
 """
 
 from __future__ import annotations
@@ -14,7 +16,7 @@ from typing import Protocol, Self
 import numpy as np
 import scipy
 from numpy.typing import NDArray
-from scipy.linalg import eigh, lapack, qr, solve_triangular
+from scipy.linalg import eigh, lapack, qr, solve_triangular, svd
 
 from pyrjsel._once import kept_property
 from pyrjsel._typing import BoolArray, ByteArray, FloatArray, IntArray
@@ -55,6 +57,11 @@ class TermColumns:
     def n_columns(self) -> int:
         """Number of columns, including intercepts."""
         return self.mean.size + self.leading
+
+    @property
+    def rounding(self) -> FloatArray:
+        """Proportions of the lengths of the centred columns that are due to rounding, (D,)."""
+        return np.maximum(LEAST, UNCENTRED * np.hypot(1.0, self.mean / self.scale))
 
     @property
     def units(self) -> FloatArray:
@@ -129,8 +136,10 @@ def starts_of(sizes: list[int], predictors: int = 1) -> NDArray[np.intc]:
     return (predictors * np.concatenate([[1], 1 + np.cumsum(sizes)])).astype(np.intc)
 
 
-# Smaller loadings are due to rounding.
+# Smaller loadings are due to rounding of cross-products; those of rows are as accurate as the rule below.
 LOADING = 1e-6
+# Proportions of the length of a centred column, and of its uncentred length, that are due to rounding.
+LEAST, UNCENTRED = 1e-8, 100.0 * np.finfo(float).eps
 # The determinant of the correlations is a lower bound of the proportion left of each column: above this, no
 # column is dependent.
 CLEAR = 1e-6
@@ -155,11 +164,17 @@ class Directions:
     vectors : ndarray (d, d)
     scale : ndarray (d,)
         Square roots of the columns' sums of squares; 1 for constant columns.
+    rounding : float or ndarray (d,)
+        Values that are due to rounding.
+    loading : float
+        Entries of vectors that are due to rounding.
     """
 
     values: FloatArray
     vectors: FloatArray
     scale: FloatArray
+    rounding: FloatArray | float = RANK_TOL
+    loading: float = LOADING
 
     @classmethod
     def of(cls, gram: FloatArray) -> Self:
@@ -168,12 +183,22 @@ class Directions:
         if not scale.size:
             return cls(scale, gram, scale)
         values, vectors = eigh(gram / np.outer(scale, scale))
-        return cls(values, vectors, scale)
+        return cls(values, vectors, scale, RANK_TOL * max(1.0, values.max()))
+
+    @classmethod
+    def of_rows(cls, rows: FloatArray, least: FloatArray) -> Self:
+        """Return the directions of columns `rows` (d, n), of which proportions `least` (d,) are rounding."""
+        length = np.sqrt(np.einsum("ij,ij->i", rows, rows))
+        scale = np.where(length > 0, length, 1.0)
+        vectors, values, _ = svd(rows / scale[:, None], full_matrices=len(rows) > rows.shape[1])
+        squares = np.zeros(scale.size)
+        squares[: values.size] = values**2
+        return cls(squares[::-1], vectors[:, ::-1], scale, (vectors[:, ::-1] ** 2).T @ least**2, LEAST)
 
     @property
     def real(self) -> BoolArray:
         """Mask of the directions that are not due to rounding, (d,)."""
-        return np.asarray(self.values > RANK_TOL * max(1.0, self.values.max(initial=0.0)))
+        return np.asarray(self.values > self.rounding)
 
     @property
     def rank(self) -> int:
@@ -187,7 +212,7 @@ class Directions:
 
     def dependent(self) -> BoolArray:
         """Return a mask of the columns in a linear dependence, (d,)."""
-        return np.asarray(np.max(np.abs(self.vectors[:, ~self.real]), axis=1, initial=0.0) > LOADING)
+        return np.asarray(np.max(np.abs(self.vectors[:, ~self.real]), axis=1, initial=0.0) > self.loading)
 
     def circuits(self) -> FloatArray:
         """Return vanishing linear combinations (q, d) of one column and columns of a basis each."""
@@ -197,7 +222,7 @@ class Directions:
         _, upper, order = qr(null, mode="economic", pivoting=True)
         found = np.empty_like(null)
         found[:, order] = solve_triangular(upper[:, : len(null)], upper)
-        return np.where(np.abs(found) > LOADING, found, 0.0)
+        return np.where(np.abs(found) > self.loading, found, 0.0)
 
 
 def pairs_of(matrix: FloatArray, columns: np.ndarray) -> FloatArray:
@@ -226,21 +251,40 @@ def clear(gram: FloatArray) -> bool:
     eigenvalue of their correlations is above `shift`, and the largest at most d.
     """
     # The factor 10 is for rounding.
-    return not len(gram) or _cholesky(gram, shift=10.0 * RANK_TOL * len(gram)) is not None
+    return clear_by(gram, 10.0 * RANK_TOL * len(gram))
 
 
-def independent(gram: FloatArray, rows: int) -> bool:
-    """Return whether columns with cross-products `gram` (d, d) are linearly independent.
+def clear_by(gram: FloatArray, least: float) -> bool:
+    """Return whether the eigenvalues of the correlations behind `gram` (d, d) are above `least`."""
+    return not len(gram) or _cholesky(gram, shift=least) is not None
 
-    `rows` is the largest number of independent columns.
+
+def directions_of(regression: Ranked, columns: IntArray) -> Directions:
+    """Return the directions of some columns of a regression, from the rows if there are any."""
+    rows = regression.rank_rows(columns)
+    if rows is None:
+        return Directions.of(regression.rank_gram(columns))
+    return Directions.of_rows(rows, regression.rounding[columns])
+
+
+def independent(regression: Ranked, columns: IntArray, gram: FloatArray | None = None) -> bool:
+    """Return whether some columns of a regression are linearly independent by the rank rule.
+
+    `gram` are their cross-products, if they are known.
     """
-    if not len(gram):
+    if not len(columns):
         return True
-    if len(gram) > rows:
+    if len(columns) > regression.most_columns:
         return False
+    gram = regression.rank_gram(columns) if gram is None else gram
     # The others leave the proportion 1 / (C^-1)_kk of a column, at least the smallest eigenvalue.
-    if _cholesky(gram, shift=2.0 * RANK_TOL) is not None:
+    if clear_by(gram, 2.0 * RANK_TOL):
         return True
+    rows = regression.rank_rows(columns)
+    if rows is not None:
+        length = np.sqrt(np.einsum("ij,ij->i", rows, rows))
+        (left,) = qr(rows.T, mode="r", check_finite=False)
+        return bool(np.all(np.abs(np.diag(left)) > regression.rounding[columns] * length))
     factor = _cholesky(gram)
     if factor is None:
         return False
@@ -296,6 +340,14 @@ class Ranked(Protocol):
         """Start of each term's columns, counted with the intercepts, the first ones."""
 
     @property
+    def mean(self) -> FloatArray:
+        """Means of all columns, (D,)."""
+
+    @property
+    def scale(self) -> FloatArray:
+        """Standard deviations of all columns, (D,)."""
+
+    @property
     def most_columns(self) -> int:
         """Largest number of independent columns besides intercepts."""
 
@@ -305,6 +357,13 @@ class Ranked(Protocol):
     @property
     def rank_squares(self) -> FloatArray:
         """Sums of squares of all columns for the rank rule, (D,)."""
+
+    def rank_rows(self, columns: IntArray) -> FloatArray | None:
+        """Return rows (d, n) with these cross-products, if there are any."""
+
+    @property
+    def rounding(self) -> FloatArray:
+        """Proportions of the lengths of all columns that are due to rounding, (D,)."""
 
     def gram_of(self, columns: np.ndarray) -> FloatArray:
         """Return X'WX of some columns, numbered in the same way."""
@@ -318,10 +377,10 @@ def dependent_terms(regression: Ranked) -> list[int]:
     sizes = np.diff(regression.term_start)
     if sizes.sum() > max(regression.most_columns, NAMED):
         return list(range(sizes.size))
-    gram = regression.rank_gram(np.arange(sizes.sum()))
-    if clear(gram):
+    every = np.arange(sizes.sum())
+    if clear(regression.rank_gram(every)):
         return []
-    columns = Directions.of(gram).dependent()
+    columns = directions_of(regression, every).dependent()
     return sorted(set(np.repeat(np.arange(sizes.size), sizes)[columns].tolist()))
 
 
@@ -330,7 +389,7 @@ def dependent_alone(regression: Ranked, terms: Iterable[int]) -> list[int]:
     found, several = [], np.diff(regression.term_start) > 1
     for term in terms if several.any() else ():
         columns = np.arange(*regression.term_start[term : term + 2]) - regression.term_start[0]
-        if several[term] and not Directions.of(regression.gram_of(columns)).real.all():
+        if several[term] and not directions_of(regression, columns).real.all():
             found.append(term)
     return found
 
@@ -356,14 +415,15 @@ class IndependentColumns:
 
     def __init__(self, regression: Ranked, space: ModelSpace) -> None:
         self.starts = regression.term_start.astype(np.intp) - regression.term_start[0]
-        self.products, self.rows = regression.rank_gram, regression.most_columns
+        self.regression, self.rows = regression, regression.most_columns
         self.varies = regression.rank_squares > 0
         sizes = np.diff(self.starts)
         width = int(sizes.sum())
         rank = self.rows
         if width <= rank:
-            gram = self.products(np.arange(width))
-            circuits = gram[:0] if clear(gram) else Directions.of(gram).circuits()
+            every = np.arange(width)
+            gram = regression.rank_gram(every)
+            circuits = gram[:0] if clear(gram) else directions_of(regression, every).circuits()
             rank = width - len(circuits)
             owner = np.repeat(np.arange(sizes.size), sizes)
             held = scipy.sparse.csr_array((circuits != 0).astype(np.int64)) @ scipy.sparse.csr_array(
@@ -427,14 +487,14 @@ class IndependentColumns:
     def _independent(self, columns: IntArray) -> BoolArray:
         """Return which rows of `columns` (m, d) are independent, (m,)."""
         if columns.shape[1] > TOGETHER:
-            return np.array([independent(self.products(each), self.rows) for each in columns])
-        grams = self.products(columns)
+            return np.array([independent(self.regression, each) for each in columns])
+        grams = self.regression.rank_gram(columns)
         scale = np.sqrt(np.diagonal(grams, axis1=1, axis2=2))
         scale = np.where(scale > 0, scale, 1.0)
         # Beyond doubt where the determinant says so; the others one by one.
         found = np.linalg.det(grams / (scale[:, :, None] * scale[:, None, :])) >= CLEAR
         for i in np.flatnonzero(~found):
-            found[i] = independent(grams[i], self.rows)
+            found[i] = independent(self.regression, columns[i], grams[i])
         return found
 
     def affordable(self, gamma: ByteArray) -> int:

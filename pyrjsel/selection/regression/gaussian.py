@@ -5,7 +5,7 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.linalg import eigh
+from scipy.linalg import eigh, lstsq, qr
 from scipy.linalg.lapack import dgejsv
 
 from pyrjsel._called import called
@@ -18,8 +18,16 @@ from pyrjsel.design import WideMatrix
 from pyrjsel.distributions import InverseGamma
 from pyrjsel.families import Gaussian
 from pyrjsel.selection.priors.base import CoefficientPrior
-from pyrjsel.selection.priors.gaussian import GaussianPrior, Integrals
-from pyrjsel.selection.regression.columns import Directions, TermColumns, dependent_terms, pairs_of
+from pyrjsel.selection.priors.gaussian import DOUBTFUL, GaussianPrior, Integrals
+from pyrjsel.selection.regression.columns import (
+    CLEAR,
+    Directions,
+    TermColumns,
+    clear_by,
+    dependent_terms,
+    directions_of,
+    pairs_of,
+)
 from pyrjsel.selection.regression.sufficient_statistics import SufficientStatistics
 from pyrjsel.selection.regression.wide import WideColumns
 
@@ -76,6 +84,11 @@ class Spectrum:
 SMALL_GRAM = 2048
 # Sums of squares below this proportion of their value before a subtraction are due to rounding.
 ROUNDING = 1e-12
+# Proportion that is left of a column given a multiple of it by cross-products.
+RANK_NOISE = 1e-13
+# Rounding errors of a perfect least-squares fit are at most a dozen eps of its terms, for 200 rows and
+# columns; this is multiplied by the square root of their number.
+PERFECT = 8.0 * np.finfo(float).eps
 # Directions of standardised columns with less than this proportion of the largest one are due to rounding.
 DIRECTION_TOL = 1e-13
 
@@ -322,11 +335,15 @@ class GaussianRegression(TermColumns):
         if not self.prior.quadrature:
             return
         # Under spike-and-slab priors all columns are in every model.
-        if self.prior.ratio is None and self.spare > 0 and self.least_residual <= ROUNDING:
+        by_sums = self.rooted is None
+        least = ROUNDING if by_sums else 0.0
+        if self.prior.ratio is None and self.spare > 0 and self.least_residual <= least:
+            limit = ", up to 1e-12 as sums over rows tell it" if by_sums else ""
             raise DataError(
-                f"The columns of {called()} fit the response perfectly (R^2 = 1): marginal likelihoods are "
-                "infinite under p(sigma^2) = 1 / sigma^2 and this coefficient prior. Give a sigma_prior, "
-                "such as InverseGamma(2, 1), or a GPrior, or leave out columns that determine the response."
+                f"The columns of {called()} fit the response perfectly (R^2 = 1{limit}): marginal "
+                "likelihoods are infinite under p(sigma^2) = 1 / sigma^2 and this coefficient prior. Give a "
+                "sigma_prior, such as InverseGamma(2, 1), or a GPrior, or leave out columns that determine "
+                "the response."
             )
         if self.prior.ratio is not None and self.spectrum.rest <= ROUNDING * self.square:
             raise DataError(
@@ -440,6 +457,69 @@ class GaussianRegression(TermColumns):
         """Return the cross-products (..., d, d) of `columns` (..., d) for the rank rule: X'WX."""
         return self.gram_of(columns)
 
+    @kept_property
+    def triangle(self) -> FloatArray:
+        """The rows of columns and response (D + 1, m): at most as many as there are of both, by QR."""
+        assert self.rooted is not None
+        rows = np.vstack([self.rooted[np.arange(self.mean.size)], self.response])
+        if len(rows) >= rows.shape[1]:
+            return rows
+        (left,) = qr(rows.T, mode="r", overwrite_a=True, check_finite=False)
+        return np.ascontiguousarray(left[: len(rows)].T)
+
+    @property
+    def response(self) -> FloatArray:
+        """The centred response times square roots of the weights, (n,)."""
+        assert self.y is not None
+        left = self.y - (0.0 if self.offset is None else self.offset) - self.centre
+        return left if self.weights is None else left * np.sqrt(self.weights)
+
+    def rank_rows(self, columns: np.ndarray) -> FloatArray | None:
+        """Return rows (d, m) with the cross-products of `columns`; None if only these are used."""
+        if self.rooted is None or (self.mean.size > self.rows and not self.close):
+            return None
+        return self.rows_with_response(columns)[:-1]
+
+    def rows_with_response(self, columns: np.ndarray) -> FloatArray:
+        """Return rows (d + 1, m) with the products of `columns` (d,), from 0, and the response."""
+        assert self.rooted is not None
+        if self.held:
+            return self.triangle[np.append(columns, -1)]
+        return np.vstack([self.rooted[columns], self.response])
+
+    def residual(self, rows: FloatArray, fitted: FloatArray, left: float) -> float:
+        """Return the residual sum of squares `left` of rows with a response, 0 if only rounding is left.
+
+        `fitted` (d, m) are the columns times their coefficients.
+        """
+        parts = rows[-1] @ rows[-1] + self.total_weight * self.centre**2 + np.sum(fitted**2)
+        return 0.0 if left <= max(self.n, len(rows)) * PERFECT**2 * parts else left
+
+    @kept_property
+    def close(self) -> bool:
+        """Whether there may be models whose columns are independent, but not clearly so by cross-products.
+
+        Not if all dependences are exact, without small loadings. Of more columns than rows only pairs are
+        looked at, and none of so many that cross-products are computed on demand.
+        """
+        known = self.prior.rank_tol > 0 and self.rooted is not None and self.mean.size > 0 and self.held
+        if not known or clear_by(self.gram, DOUBTFUL):
+            return False
+        if self.mean.size > self.rows:
+            size = np.where(np.diag(self.gram) > 0, np.sqrt(np.diag(self.gram)), 1.0)
+            left = 1.0 - (self.gram / np.outer(size, size)) ** 2
+            return bool(np.any((left > RANK_NOISE) & (left < DOUBTFUL)))
+        found = directions_of(self, np.arange(self.mean.size))
+        loadings = np.abs(found.circuits())
+        least = loadings[loadings > 0].min(initial=1.0)
+        return bool(found.values[found.real].min(initial=1.0) < CLEAR or least < np.sqrt(CLEAR))
+
+    @property
+    def near_perfect(self) -> bool:
+        """Whether there may be models that leave too little of the response for sums of squares."""
+        known = self.prior.rank_tol > 0 and self.prior.quadrature and self.rooted is not None
+        return known and self.spare > 0 and self.least_residual < DOUBTFUL
+
     @property
     def rank_squares(self) -> FloatArray:
         """Sums of squares of all columns, (D,)."""
@@ -464,7 +544,7 @@ class GaussianRegression(TermColumns):
     @kept_property
     def directions(self) -> Directions:
         """Principal directions of the columns."""
-        return Directions.of(self.gram)
+        return directions_of(self, np.arange(self.mean.size))
 
     @kept_property
     def spectrum(self) -> Spectrum:
@@ -508,7 +588,18 @@ class GaussianRegression(TermColumns):
         """Smallest 1 - R^2 of a model, relative to y'Wy + 2 b; 0 if columns may interpolate."""
         if self.total == 0 or self.spare == 0:
             return 2.0 * self.b / self.total if self.total else 0.0
-        return max(0.0, 1.0 - self.directions.fit(self.cross) / self.total)
+        left = max(0.0, 1.0 - self.directions.fit(self.cross) / self.total)
+        if left >= DOUBTFUL or self.rooted is None:
+            return left
+        return (self.least_squares(np.arange(self.mean.size)) + 2.0 * self.b) / self.total
+
+    def least_squares(self, columns: np.ndarray) -> float:
+        """Return the residual sum of squares of the rows given `columns`, from 0, dependent ones too."""
+        rows = self.rows_with_response(columns)
+        # Singular values of dependent columns are about this because of rounding.
+        b = lstsq(rows[:-1].T, rows[-1], cond=max(self.n, len(rows)) * np.finfo(float).eps)[0]
+        rest = rows[-1] - b @ rows[:-1]
+        return self.residual(rows, rows[:-1] * b[:, None], float(rest @ rest))
 
     def widest(self, max_size: int) -> int:
         """Return the largest number of columns, with intercept, of a model of `max_size` terms with a prior.
@@ -542,7 +633,7 @@ class GaussianRegression(TermColumns):
 
     def __getstate__(self) -> dict[str, Any]:
         state = self.__dict__.copy()
-        for name in ("gram", "matrix", "shrinkage", "directions"):
+        for name in ("gram", "matrix", "shrinkage", "directions", "triangle"):
             state.pop(name, None)  # recomputed when needed
         return state
 

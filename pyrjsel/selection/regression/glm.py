@@ -357,6 +357,9 @@ class Regression(TermColumns):
             return self.gram_of(columns)
         return pairs_of(self.prior.precision, columns + self.leading)
 
+    def rank_rows(self, columns: np.ndarray) -> None:
+        """Return None: compiled loops have the precision of a g-prior, and no rows of it."""
+
     @property
     def rank_squares(self) -> FloatArray:
         """Sums of squares of all columns in the same, (D,)."""

@@ -38,7 +38,7 @@ cdef struct level_t:
     int column                   # last column of the model; -1 for none
     int rest                     # number of columns after it
     bint filled, void            # invalid: a column depends on previous ones
-    double pivot, log_det, fit, share, penalty, log_weight
+    double pivot, log_det, fit, share, least, penalty, log_weight
     double form_mean, form_square
     double* r                    # (rest, rest), upper triangle, row by row
     double* s                    # (rest)
@@ -118,7 +118,7 @@ cdef class Subsets:
         root.column = -1
         root.rest = self.size
         root.filled = True
-        root.share = 1.0
+        root.share = root.least = 1.0
         root.r = <double*> self.matrix      # only levels above 0 are written
         root.s = <double*> &cross[0]
         root.form = <double*> &form[0]
@@ -205,6 +205,7 @@ cdef class Subsets:
         s = up.s[at]
         share = level.pivot / self.matrix[<Py_ssize_t> column * (self.size + 1)]
         level.share = up.share * share
+        level.least = min(up.least, share)
         if not share > ROUNDING:
             level.void = True
             return
@@ -273,15 +274,17 @@ cdef class Subsets:
         Returns
         -------
         tuple of ndarrays (m,)
-            Log marginal likelihoods up to constants, and determinants of A scaled to a unit diagonal, each a
-            lower bound of the proportion left of a column. The latter is 0 if a column is lost to rounding,
-            with a log marginal likelihood of -inf.
+            Log marginal likelihoods up to constants; determinants of A scaled to a unit diagonal, each a
+            lower bound of the proportion left of a column; smallest proportions left of a column by those
+            before it; and of the response by all. If a column is lost to rounding, they are 0, and the first
+            is -inf.
         """
         cdef Py_ssize_t m = models.shape[0], row
         cdef const level_t* top
         self.check(models)
-        value, share = np.empty(m), np.empty(m)
-        cdef double[::1] v = value, w = share
+        value, shares = np.empty(m), np.zeros((3, m))
+        cdef double[::1] v = value
+        cdef double[:, ::1] w = shares
         with nogil:
             self.begin(False)
             for row in range(m):
@@ -289,13 +292,14 @@ cdef class Subsets:
                 top = &self.levels[self.depth]
                 if top.void:
                     v[row] = -INFINITY
-                    w[row] = 0.0
                 else:
                     v[row] = self.score.of(
                         self.depth, 0.5 * (top.log_weight - top.log_det), top.fit - top.penalty)
-                    w[row] = top.share
+                    w[0, row] = top.share
+                    w[1, row] = top.least
+                    w[2, row] = 1.0 - (top.fit - top.penalty) / self.score.total
         self.check_memory()
-        return value, share
+        return value, shares[0], shares[1], shares[2]
 
     cdef int node_weights(self, double fit, int nodes, const double* delta, const double* log_prior,
                           double* share) noexcept nogil:

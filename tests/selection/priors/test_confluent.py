@@ -92,7 +92,7 @@ def test_densities_integrate_to_one_and_end_where_g_does(prior):
 @pytest.mark.parametrize("prior", PRIORS, ids=repr)
 def test_draws_of_g_have_the_posterior(prior):
     shrinkage = Shrinkage(prior, 50, 49.0)
-    draws = shrinkage.sample(3, 0.3, 4000, np.random.default_rng(2))
+    draws = shrinkage.sample(3, 0.3 / 0.7, 4000, np.random.default_rng(2))
     t = np.linspace(-60.0, 120.0, 40_001)
     weight = np.exp(shrinkage.log_weight(t, 3, np.array([0.3 / 0.7])) - 5.0)
     cdf = np.cumsum(weight) / weight.sum()

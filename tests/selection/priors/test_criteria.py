@@ -24,7 +24,7 @@ def test_a_single_model_has_the_intervals_of_least_squares(rule):
     np.testing.assert_allclose(table["mean"], ols.params, rtol=1e-10)
     np.testing.assert_allclose(table["sd"], ols.bse * np.sqrt(df / (df - 2)), rtol=1e-10)
     np.testing.assert_allclose(table["prob_positive"], student.cdf(ols.tvalues, df), rtol=0, atol=1e-9)
-    # Ends of intervals are quantiles of draws, here with standard errors of at most .03 standard errors of OLS.
+    # Ends of intervals are quantiles of draws, with errors of at most .03 standard errors of OLS.
     away = (fit.conf_int().to_numpy() - ols.conf_int().to_numpy()) / ols.bse.to_numpy()[:, None]
     assert np.abs(away).max() < 0.15
 

@@ -131,9 +131,9 @@ def test_zellner_siow_is_an_inverse_gamma():
 def test_draws_of_g(prior, n, d, r2):
     """Kolmogorov-Smirnov, 12 tests of 1e-8 each."""
     shrinkage = Shrinkage(prior, n, n - 1)
-    drawn = shrinkage.sample(d, r2, 20_000, np.random.default_rng(n + d))
+    drawn = shrinkage.sample(d, r2 / (1 - r2), 20_000, np.random.default_rng(n + d))
     assert drawn.shape == (20_000,)
-    nodes, probability = shrinkage.posterior(d, r2)
+    nodes, probability = shrinkage.posterior(d, r2 / (1 - r2))
     edges = np.cumsum(probability)
     # The sum of the rule up to the middle between two nodes is the integral so far, to about 1e-4.
     middle = nodes + 0.5 * (nodes[1] - nodes[0])
@@ -156,7 +156,7 @@ def test_signs_are_averaged_over_g():
     for prior in PRIORS:
         for n, d, r2 in [(12, 2, 0.6), (200, 8, 0.3), (40, 1, 0.05), (1000, 40, 0.9)]:
             shrinkage = Shrinkage(prior, n, n - 1)
-            nodes, probability = shrinkage.posterior(d, r2)
+            nodes, probability = shrinkage.posterior(d, r2 / (1 - r2))
             shrink = 1 / (1 + np.exp(-nodes))
             coarse, log_prior = shrinkage.rule(d)
             weight = log_prior - 0.5 * (n - 1) * np.log1p(-r2 * coarse)

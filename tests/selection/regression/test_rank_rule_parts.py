@@ -1,9 +1,11 @@
 """The parts of the rank rule, against least squares and columns of known dependence."""
 
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 
-from pyrjsel.selection.regression.columns import Directions, clear, independent
+from pyrjsel.selection.regression.columns import Directions, clear, directions_of, independent
 
 
 def columns(noise=None):
@@ -35,12 +37,39 @@ def test_fit_is_that_of_least_squares():
     assert Directions.of(x.T @ x).fit(x.T @ y) == pytest.approx(want @ y, rel=1e-12)
 
 
-@pytest.mark.parametrize(("noise", "expected"), [(1e-3, True), (3e-5, True), (5e-6, False)])
-def test_a_column_that_keeps_too_little_is_dependent(noise, expected):
-    # c keeps about noise^2 / 2 of its sum of squares given the others, which 1e-10 is held against.
-    x = columns(noise)[:, [0, 2, 3]]
-    assert independent(x.T @ x, rows=39) is expected
-    assert independent(x.T @ x, rows=2) is False
+def ranked(x, *, rows=39, known=True):
+    """A regression of columns, of which only cross-products may be known."""
+    return SimpleNamespace(
+        rank_gram=lambda which: x[:, which].T @ x[:, which],
+        rank_rows=lambda which: x[:, which].T if known else None,
+        rounding=np.full(x.shape[1], 1e-8),
+        most_columns=rows,
+    )
+
+
+@pytest.mark.parametrize(
+    ("noise", "by_rows", "by_sums"),
+    [(1e-3, True, True), (3e-5, True, True), (5e-6, True, False), (3e-8, True, False), (5e-9, False, False)],
+)
+def test_a_column_that_keeps_too_little_is_dependent(noise, by_rows, by_sums):
+    """d keeps about noise of its length given those before it, against 1e-8; of sums of squares, 1e-10."""
+    x, every = columns(noise)[:, [0, 2, 3]], np.arange(3)
+    assert independent(ranked(x), every) is by_rows
+    assert independent(ranked(x, known=False), every) is by_sums
+    assert independent(ranked(x, rows=2), every) is False
+
+
+@pytest.mark.parametrize("noise", [1e-3, 1e-6, 1e-7])
+def test_directions_by_rows_keep_what_cross_products_lose(noise):
+    x, every = columns(noise)[:, [0, 2, 3]], np.arange(3)
+    found = directions_of(ranked(x), every)
+    # Of three columns of length 1, c - a - d is noise times a vector of length 1, orthogonal to the others.
+    assert found.values[0] == pytest.approx(
+        np.linalg.svd(x / np.linalg.norm(x, axis=0))[1][-1] ** 2, rel=1e-6
+    )
+    assert found.values[0] == pytest.approx(noise**2 / 3, rel=0.5)
+    assert found.rank == 3
+    assert directions_of(ranked(columns(0.0)[:, [0, 2, 3]]), every).dependent().all()
 
 
 @pytest.mark.parametrize("noise", [None, 0.0, *np.logspace(-9, 0, 37)])
@@ -78,5 +107,5 @@ def test_a_dependence_of_all_columns_is_not_clear(left, expected):
 
 def test_no_columns_are_independent():
     assert clear(np.zeros((0, 0)))
-    assert independent(np.zeros((0, 0)), rows=5)
+    assert independent(ranked(np.zeros((6, 0))), np.arange(0))
     assert Directions.of(np.zeros((0, 0))).rank == 0

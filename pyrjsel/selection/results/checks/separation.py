@@ -204,7 +204,7 @@ def _largest(model: SelectionModel, regression: Regression) -> ByteArray:
     for term in np.flatnonzero(space.free)[:MOST_TERMS]:
         gamma[term] = 1
         columns = regression.model_columns(gamma)[regression.leading :] - regression.leading
-        exists = independent(regression.rank_gram(columns), regression.most_columns)
+        exists = independent(regression, columns)
         if not exists or space.why_infeasible(gamma) is not None:
             gamma[term] = 0
     return gamma

@@ -10,7 +10,7 @@ from pyrjsel.selection.evidence.gaussian import evidence_of
 from pyrjsel.selection.evidence.spike_slab import single_models
 from pyrjsel.selection.regression.gaussian import GaussianRegression
 from pyrjsel.selection.samplers._subsets import Subsets
-from pyrjsel.selection.samplers.recording.gaussian_average import Tree, closed
+from pyrjsel.selection.samplers.recording.gaussian_average import Tree, closed, values_and_doubt
 
 
 def list_values(
@@ -31,11 +31,9 @@ def list_values(
 def tree_values(tree: Tree, subsets: Subsets, words: WordArray) -> FloatArray:
     """Return those of packed models (m, words), terms in the order of the tree; -inf without a prior."""
     regression = tree.regression
-    value, share = subsets.values(words)
-    tol = regression.prior.rank_tol
-    doubtful = np.flatnonzero(share <= tol) if tol > 0 else np.empty(0, dtype=np.intp)
+    value, doubtful = values_and_doubt(regression, subsets, words)
     if doubtful.size:
-        # The tree gives only bounds for the rank rule: possibly dependent models are checked again.
+        # The tree gives only bounds for the rank rule, and sums of squares can lose their digits.
         value[doubtful] = evidence_of(regression).values(tree.unordered(words[doubtful]))
     return np.asarray(value + regression.constant)
 

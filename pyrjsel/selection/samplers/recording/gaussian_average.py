@@ -12,7 +12,7 @@ from pyrjsel.selection.evidence._student import StudentCdf
 from pyrjsel.selection.evidence.gaussian import SingleModels, score_of
 from pyrjsel.selection.evidence.spike_slab import SpikeModels, single_models
 from pyrjsel.selection.posterior import Moments
-from pyrjsel.selection.priors.gaussian import Rules
+from pyrjsel.selection.priors.gaussian import DOUBTFUL, Rules
 from pyrjsel.selection.regression.gaussian import GaussianRegression
 from pyrjsel.selection.samplers._subsets import Subsets
 from pyrjsel.selection.samplers.listing import ListJob, Part, parts_of
@@ -109,6 +109,19 @@ def closed(regression: GaussianRegression) -> bool:
     return not regression.prior.in_state and bool(regression.mean.size)
 
 
+def values_and_doubt(
+    regression: GaussianRegression, subsets: Subsets, words: WordArray
+) -> tuple[FloatArray, IntArray]:
+    """Return values of packed models up to a constant, and the positions of those that are not accurate."""
+    value, share, least, left = subsets.values(words)
+    doubtful = share <= regression.prior.rank_tol
+    if regression.close:
+        doubtful |= least < DOUBTFUL
+    if regression.near_perfect:
+        doubtful |= left < DOUBTFUL
+    return value, np.flatnonzero(doubtful) if regression.prior.rank_tol > 0 else np.empty(0, dtype=np.intp)
+
+
 @dataclass(frozen=True)
 class Weighted:
     """A list of models with their probabilities.
@@ -165,7 +178,9 @@ class Averages(Part):
         if not weights.size:
             return
         regression = job.tree.regression
+        alone = (weights > 0) & self._doubtful(job.tree.words[models]) if self.closed else main
         if self.closed:
+            weights, main = np.where(alone, 0.0, weights), main & ~alone
             sums = np.zeros((4, regression.n_columns))
             self.subsets.average(
                 job.tree.words[models], weights, main.astype(np.uint8), self.student, regression.centre,
@@ -174,17 +189,24 @@ class Averages(Part):
             self.sums[:4, 0] += sums[:, 0]
             self.sums[:4, job.tree.columns + 1] += sums[:, 1:]
             self.sums[SIGNED] += float(weights[main].sum())
-            return
-        if isinstance(self.single, SpikeModels):
+            weights = job.probability[models]
+        elif isinstance(self.single, SpikeModels):
             self.sums[ROWS] += self.single.sums(job.gamma[models][main], weights[main])
             self.sums[SIGNED] += float(weights[main].sum())
             return
-        for row in np.flatnonzero(main):
+        for row in np.flatnonzero(alone):
             found = self.single.moments(job.gamma[models][row], regression.origin)
             scale = regression.units[found.columns]
             values = [found.mean * scale, found.square * scale**2, found.positive, np.ones(scale.size)]
             self.sums[:4, found.columns] += weights[row] * np.array(values)
             self.sums[SIGNED] += weights[row]
+
+    def _doubtful(self, words: WordArray) -> BoolArray:
+        """Return the packed models whose sums of squares have lost too many digits, as a mask."""
+        out, regression = np.zeros(len(words), bool), self.given.tree.regression
+        if regression.close or regression.near_perfect:
+            out[values_and_doubt(regression, self.subsets, words)[1]] = True
+        return out
 
     def plain_state(self) -> Plain:
         """Return the position in the part, and the sums."""

@@ -123,9 +123,9 @@ def test_dependent_columns(linear_kit):
     check(made, found, atol=1e-7)
 
 
-@pytest.mark.parametrize(("share", "exists"), [(3e-11, False), (3e-10, True)])
+@pytest.mark.parametrize(("share", "exists"), [(3e-17, False), (3e-15, True), (3e-10, True)])
 def test_the_limit_of_dependence(linear_kit, share, exists):
-    """A column that keeps 3e-11 of its sum of squares is dependent, one that keeps 3e-10 is not."""
+    """A column that keeps 5e-9 of its length is dependent, one that keeps 5e-8 is not."""
     rng = np.random.default_rng(6)
     x = rng.normal(size=(50, 3))
     x -= x.mean(axis=0)
