@@ -62,7 +62,7 @@ class RankWarning(PyrjselWarning):
 
 
 class ExtrapolationWarning(PyrjselWarning):
-    """Predictions of a kernel regression are far from all rows that it was fitted to."""
+    """Predictions are for rows unlike those of the fit: far from all of them, or in an empty cell."""
 
 
 class MissingDataWarning(PyrjselWarning):

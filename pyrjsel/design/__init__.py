@@ -31,7 +31,7 @@ from pyrjsel.design.saved_labels import (
     label_rows_to_plain,
 )
 from pyrjsel.design.stream import Reduced, RowReader, Work
-from pyrjsel.design.terms import Term
+from pyrjsel.design.terms import Aliases, Term
 from pyrjsel.design.wide import NARROW, WideMatrix, WideRows, WideTerms, as_wide
 
 __all__ = [
@@ -40,6 +40,7 @@ __all__ = [
     "Absent",
     "AbsentArray",
     "AbsentRows",
+    "Aliases",
     "Chunks",
     "Design",
     "DesignData",

@@ -1,13 +1,17 @@
 """The design of a formula, frozen, so that new rows get the same columns as the fit."""
 
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, TypeVar
 
+import numpy as np
 import pandas as pd
 
-from pyrjsel._typing import FloatArray, IntArray
-from pyrjsel._validate import counted, unknown_name
+from pyrjsel._called import called
+from pyrjsel._errors import ExtrapolationWarning
+from pyrjsel._typing import BoolArray, FloatArray, IntArray
+from pyrjsel._validate import counted, listed, unknown_name
+from pyrjsel._warnings import warn
 from pyrjsel.design.algebra import parse_terms
 from pyrjsel.design.arrays import build_arrays, new_table
 from pyrjsel.design.build import (
@@ -27,6 +31,8 @@ from pyrjsel.design.levels import learner
 from pyrjsel.design.new_rows import DesignRows, compute_extras, compute_response, compute_rows
 from pyrjsel.design.plain import (
     VERSION,
+    aliases_from_dict,
+    aliases_to_dict,
     bad,
     called_functions,
     layout_from_dict,
@@ -38,7 +44,7 @@ from pyrjsel.design.plain import (
 from pyrjsel.design.safety import Expression, check_functions
 from pyrjsel.design.scan import Plan
 from pyrjsel.design.stream import Reduced, Work, reduce_chunks
-from pyrjsel.design.terms import Term
+from pyrjsel.design.terms import Aliases, Term
 from pyrjsel.design.wide import WideLayout, WideMatrix, WideRows, build_wide, is_narrow
 
 Function = Callable[..., object]
@@ -65,6 +71,8 @@ class Design:
         The user's functions that the formula calls.
     extra_columns : mapping of str to (str or None)
         The columns of weights, offset and the like; None for one that was an array.
+    aliases : Aliases or None
+        Columns of the layout that are left out of their terms.
 
     Notes
     -----
@@ -98,6 +106,7 @@ class Design:
     left: Response
     functions: Mapping[str, Function]
     extra_columns: Mapping[str, str | None]
+    aliases: Aliases | None = None
 
     @property
     def response(self) -> str:
@@ -135,12 +144,14 @@ class Design:
     @property
     def terms(self) -> Sequence[Term]:
         """The J terms in the order of their columns."""
-        return self.layout.terms
+        return self.layout.terms if self.aliases is None else self.aliases.terms(self.layout.terms)
 
     @property
     def column_names(self) -> Sequence[str]:
         """Names of the D columns, without the intercept."""
-        return self.layout.column_names
+        if self.aliases is None:
+            return self.layout.column_names
+        return tuple(np.array(self.layout.column_names, dtype=object)[self.aliases.inside])
 
     @property
     def wide(self) -> bool:
@@ -245,8 +256,7 @@ class Design:
         left, layout, made = build_formula(
             parsed.response, parsed.factors, parsed.terms, rows, table.index, own, learner(events, classes)
         )
-        called = _called(left, layout)
-        kept = {name: own[name] for name in called}
+        kept = {name: own[name] for name in _called(left, layout)}
         return cls(formula, layout, left, kept, _extra_columns(extras)), made
 
     @classmethod
@@ -410,7 +420,8 @@ class Design:
         Returns
         -------
         DesignRows
-            In the order and with the index of `new`; rows with a missing input are NaN throughout.
+            In the order and with the index of `new`; rows with a missing input are NaN throughout, and so are
+            rows that differ from those of the fit in a column left out of its term.
 
         Raises
         ------
@@ -419,14 +430,56 @@ class Design:
         DataError
             If a level did not occur in the fit, a column holds another kind of values, or a value is
             infinite.
+
+        Warns
+        -----
+        ExtrapolationWarning
+            If rows differ in a column left out; it counts them.
         """
+        found, unlike = self._rows(new, extras)
+        if unlike.any():
+            assert self.aliases is not None
+            found.X[unlike] = np.nan
+            names = [repr(self.layout.column_names[k]) for k in self.aliases.dropped]
+            warn(
+                f"{counted(int(unlike.sum()), 'row')} given to {called()} have no prediction (NaN): they "
+                "differ from all rows of the fit in a column that was left out of its term, as in an empty "
+                f"cell, one of {listed(names)}.",
+                ExtrapolationWarning,
+            )
+        return found
+
+    def rows_again(self, data: Any) -> DesignRows:
+        """Compute the columns for the rows of the fit, which may differ where their weight is 0."""
+        return self._rows(data, None)[0]
+
+    def _rows(self, new: Any, extras: Mapping[str, Any] | None) -> tuple[DesignRows, BoolArray]:
+        """Return the columns of new rows, and which rows differ from those of the fit in one left out."""
         if isinstance(self.layout, WideLayout):
             X, index = self.layout.rows_of(new)
             table = Table(pd.DataFrame(index=index))
-            return DesignRows(X, index, compute_extras(self.extra_columns, extras, table))
+            found = DesignRows(X, index, compute_extras(self.extra_columns, extras, table))
+            return found, np.zeros(len(index), bool)
         table = self._table(new)
-        X = compute_rows(self.layout, table, self.functions)
-        return DesignRows(X, table.index, compute_extras(self.extra_columns, extras, table))
+        X, unlike = compute_rows(self.layout, table, self.functions), np.zeros(len(table), bool)
+        if self.aliases is not None:
+            X, unlike = np.asfortranarray(X[:, self.aliases.inside]), self.aliases.unlike(X)
+        return DesignRows(X, table.index, compute_extras(self.extra_columns, extras, table)), unlike
+
+    def without(self, aliases: Aliases) -> "Design":
+        """Return the design without some of its columns.
+
+        Parameters
+        ----------
+        aliases : Aliases
+            The columns, among those of this design.
+
+        Returns
+        -------
+        Design
+            Rows get the other columns.
+        """
+        return replace(self, aliases=aliases if self.aliases is None else aliases.after(self.aliases))
 
     def response_of(self, new: Any) -> FloatArray:
         """Compute the response of data that contain it.
@@ -482,10 +535,16 @@ class Design:
         for name in keep:
             if name not in names:
                 raise unknown_name(name, "term", names, "in 'keep'")
-        layout = self.layout.restrict([term for term, name in enumerate(names) if name in keep])
+        terms = [term for term, name in enumerate(names) if name in keep]
+        layout = self.layout.restrict(terms)
         formula = _written(self.left, layout) if isinstance(layout, Layout) and self.formula else ""
         functions = {name: self.functions[name] for name in _called(self.left, layout)}
-        return Design(formula, layout, self.left, functions, self.extra_columns)
+        aliases = self.aliases
+        if aliases is not None:
+            own = [self.layout.terms[term] for term in terms]
+            none = np.empty(0, dtype=np.int64)
+            aliases = aliases.restrict(np.concatenate([none, *(np.arange(t.start, t.stop) for t in own)]))
+        return Design(formula, layout, self.left, functions, self.extra_columns, aliases)
 
     def to_dict(self) -> dict[str, Any]:
         """Return the design as plain data: str, int, float, bool, None, lists, dicts and float64 arrays.
@@ -499,6 +558,7 @@ class Design:
             **(self.layout.to_dict() if isinstance(self.layout, WideLayout) else layout_to_dict(self.layout)),
             "functions": list(self.functions),
             "extras": dict(self.extra_columns),
+            **aliases_to_dict(self.aliases),
         }
 
     @classmethod
@@ -534,7 +594,7 @@ class Design:
         if set(_called(left, layout)) != set(own):
             raise bad("'functions' are not those that its formula calls")
         formula = take(state, "formula", str)
-        return cls(formula, layout, left, own, dict(extras))
+        return cls(formula, layout, left, own, dict(extras), aliases_from_dict(state, layout.terms))
 
     def __reduce__(self) -> tuple[Any, ...]:
         return _restore, (self.to_dict(), dict(self.functions))

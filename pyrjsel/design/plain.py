@@ -17,7 +17,7 @@ from pyrjsel.design.formula import Subterm
 from pyrjsel.design.frame import Kind, Level
 from pyrjsel.design.layout import Factor, Layout, Variable, width
 from pyrjsel.design.safety import Expression, check_functions, read_expression, stateful_calls
-from pyrjsel.design.terms import make_terms
+from pyrjsel.design.terms import Aliases, Term, make_terms
 from pyrjsel.design.transforms import State, check_state
 
 VERSION = 1
@@ -261,3 +261,27 @@ def _part(item: Mapping[str, Any], term: tuple[int, ...], factors: Sequence[Fact
             raise bad("a factor has no contrast that fits its levels")
         checked.append(np.array(contrast))
     return Subterm(members, tuple(checked))
+
+
+def aliases_to_dict(aliases: Aliases | None) -> dict[str, Any]:
+    """Return the entry of columns left out of their terms, if there are any."""
+    if aliases is None:
+        return {}
+    return {"aliases": {"dropped": aliases.dropped.tolist(), "combination": aliases.combination}}
+
+
+def aliases_from_dict(design: Mapping[str, Any], terms: Sequence[Term]) -> Aliases | None:
+    """Return the columns left out of `terms` from the plain data of a design."""
+    if "aliases" not in design:
+        return None
+    state = take(design, "aliases", Mapping)
+    dropped, made = take(state, "dropped", list), take(state, "combination", np.ndarray)
+    size = sum(len(term.columns) for term in terms)
+    if not dropped or not all(type(k) is int and 0 <= k < size for k in dropped):
+        raise bad("'dropped' must be positions of columns")
+    if dropped != sorted(set(dropped)) or made.shape != (len(dropped), size + 1) or made.dtype != float:
+        raise bad("'dropped' and 'combination' do not fit together")
+    found = Aliases(np.array(dropped, dtype=np.int64), made)
+    if not all(term.columns for term in found.terms(terms)):
+        raise bad("a term has no column left")
+    return found

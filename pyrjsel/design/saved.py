@@ -338,7 +338,7 @@ def rows_again(design: Design, data: Any, positions: IntArray, n_rows: int) -> D
     frame, response = frames_again(design, data, positions, n_rows)
     name = next(iter(design.left.variables))
     y = design.response_of(frame if design.formula else {name: response})
-    rows = design.transform(frame)
+    rows = design.rows_again(frame)
     extras = {}
     for key, values in rows.extras.items():
         if values is None:

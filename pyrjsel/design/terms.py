@@ -5,15 +5,18 @@ are the other monomials that divide it.
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from heapq import heapify, heappop, heappush
 from itertools import product
 from math import prod
 
 import numpy as np
 
+from pyrjsel._typing import BoolArray, FloatArray, IntArray
 from pyrjsel.design.safety import Expression, power_of
 
+# Differences from the combination, relative to its terms, that are rounding.
+ROUNDING = 1e-6
 # Largest number of divisors of a monomial that are looked up one by one.
 _ENUMERATED = 2**10
 
@@ -64,6 +67,70 @@ class Term:
     parents: tuple[int, ...]
     near_parents: tuple[int, ...]
     order: int
+
+
+@dataclass(frozen=True, eq=False)
+class Aliases:
+    """Columns of a design that are left out, and the combinations of columns that they equal in the fit.
+
+    Attributes
+    ----------
+    dropped : ndarray of int64 (k,)
+        The columns, in increasing order.
+    combination : ndarray (k, D + 1)
+        Constants, and coefficients of all D columns of the design.
+    """
+
+    dropped: IntArray
+    combination: FloatArray
+
+    @property
+    def inside(self) -> BoolArray:
+        """Mask of the columns that are kept, (D,)."""
+        mask = np.ones(self.combination.shape[1] - 1, dtype=bool)
+        mask[self.dropped] = False
+        return mask
+
+    def unlike(self, X: FloatArray) -> BoolArray:
+        """Return the rows of `X` (n, D) where a column that is left out differs from the combination."""
+        constant, factors = self.combination[:, 0], self.combination[:, 1:].T
+        with np.errstate(invalid="ignore"):
+            away = np.abs(X[:, self.dropped] - (X @ factors + constant))
+            size = np.abs(X[:, self.dropped]) + np.abs(X) @ np.abs(factors) + np.abs(constant)
+        return np.any(away > ROUNDING * size, axis=1)
+
+    def terms(self, terms: Sequence[Term]) -> tuple[Term, ...]:
+        """Return the terms of the design with the columns that are kept."""
+        made, at, inside = [], 0, self.inside
+        for term in terms:
+            kept = [term.columns[k - term.start] for k in range(term.start, term.stop) if inside[k]]
+            made.append(replace(term, columns=tuple(kept), start=at, stop=at + len(kept)))
+            at += len(kept)
+        return tuple(made)
+
+    def after(self, first: "Aliases") -> "Aliases":
+        """Return the aliases of a design of which `first` has left out columns, and these are of the rest."""
+        inside = np.flatnonzero(first.inside)
+        wide = np.zeros((self.dropped.size, inside.size + first.dropped.size + 1))
+        wide[:, 0], wide[:, 1 + inside] = self.combination[:, 0], self.combination[:, 1:]
+        dropped = np.concatenate([first.dropped, inside[self.dropped]])
+        order = np.argsort(dropped)
+        return Aliases(dropped[order], np.vstack([first.combination, wide])[order])
+
+    def restrict(self, columns: IntArray) -> "Aliases | None":
+        """Return the aliases of the design's `columns` alone; None if none of them is left out.
+
+        A combination that needs other columns is not known any more: its constant is NaN.
+        """
+        own = np.isin(self.dropped, columns)
+        if not own.any():
+            return None
+        part = self.combination[own]
+        gone = np.setdiff1d(np.arange(part.shape[1] - 1), columns)
+        known = ~np.any(part[:, 1 + gone] != 0.0, axis=1)
+        narrow = np.where(known[:, None], part[:, np.append(0, 1 + columns)], 0.0)
+        narrow[~known, 0] = np.nan
+        return Aliases(np.searchsorted(columns, self.dropped[own]), narrow)
 
 
 def make_terms(

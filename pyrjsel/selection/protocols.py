@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from typing import Any, ClassVar, Protocol, Self
 
 from pyrjsel._typing import FloatArray
-from pyrjsel.design import Design
+from pyrjsel.design import Aliases, Design
 from pyrjsel.families import Family
 from pyrjsel.model_space import ModelPrior, ModelSpace, PriorInclusion, PriorSizes
 from pyrjsel.selection.evidence.expansions import Expansions
@@ -31,6 +31,7 @@ class SelectionModel(Protocol):
     g: float | None
     _family: Family
     _choices: Choices
+    _aliases: Aliases | None
     _priced: bool
     _default_prior: ClassVar[Any]
 

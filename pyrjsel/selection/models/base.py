@@ -18,7 +18,17 @@ from pyrjsel._once import kept_property
 from pyrjsel._typing import BoolArray, FloatArray, RNGLike, SeedLike
 from pyrjsel._validate import bad_value, check_rng, counted, unknown_option
 from pyrjsel._warnings import warn
-from pyrjsel.design import Chunks, Design, DesignData, Response, RowSource, WideRows, as_chunks, as_pandas
+from pyrjsel.design import (
+    Aliases,
+    Chunks,
+    Design,
+    DesignData,
+    Response,
+    RowSource,
+    WideRows,
+    as_chunks,
+    as_pandas,
+)
 from pyrjsel.families import Family
 from pyrjsel.model_space import (
     BetaBinomial,
@@ -84,6 +94,8 @@ class Selection(OverSpace):
     # Of the class, or of the instance if users choose something of it.
     _family: Family
     _default_prior: ClassVar[Any]
+    # Columns of the design as it was given that the terms do without.
+    _aliases: Aliases | None = None
     # The g of all models under EmpiricalBayes("global"), and the prior that is compiled, with this g.
     g: float | None = None
     _settled: Any
@@ -311,6 +323,12 @@ class Selection(OverSpace):
         self.design, self.data, self._family = design, data, self._family_of(design.left, choices)
         check_right_side(design)
         self._check_rows()
+        # Of the columns as they are given, those that terms do without.
+        if isinstance(data, DesignData | SummedRows) and self._known_prior(choices.coef_prior).of_span:
+            self._aliases = dependence.left_out(design.terms, data)
+        if self._aliases is not None:
+            warn(dependence.left_out_text(design.terms, design.column_names, self._aliases), RankWarning)
+            self.design, self.data = design.without(self._aliases), data.restrict(self._aliases.inside)
         self._constrain(choices, self._n_observations())
         self._set_g()
         self.regression = self._make_regression()
@@ -663,8 +681,10 @@ class Selection(OverSpace):
 
         The design is that of all rows: levels of factors, knots of splines, and states of other transforms.
         Data-dependent parts of the priors (n, g-priors, standardised columns) use the training rows. If these
-        lack a level of a factor, its column is constant: a g-prior then gives models with that factor
-        probability 0, with a RankWarning; a Normal prior keeps them.
+        lack a level of a factor, or a cell of an interaction, a g-prior leaves its column out of the term,
+        with a RankWarning; rows of the fold with this level or cell have no prediction, and are left out of
+        all scores. (Of a factor with two levels no column would remain: models with it have probability 0.) A
+        Normal prior keeps all columns.
 
         Examples
         --------

@@ -204,6 +204,8 @@ class CoefficientPrior:
     if it supports gaussian models; see the registry.
     """
 
+    # Whether the prior depends on the columns of a model by their span alone.
+    of_span: ClassVar[bool] = False
     # Whether the prior of the error variance may depend on the number of terms.
     variance_by_size: ClassVar[bool] = False
 

@@ -1,6 +1,7 @@
 """Normal priors and g-priors on the coefficients of a model."""
 
 from dataclasses import dataclass, replace
+from typing import ClassVar
 
 import numpy as np
 
@@ -142,6 +143,7 @@ class GPrior(CoefficientPrior):
     GPrior(g='4n', information='unit', intercept=None)
     """
 
+    of_span: ClassVar[bool] = True
     g: float | str
     information: str = "unit"
     intercept: "str | Normal | None" = None

@@ -97,6 +97,8 @@ class Penalty(GaussianPrior):
 class AtMaxima(CoefficientPrior):
     """Base of the rules; the unit-information prior of the null model serves the rank rule and surrogates."""
 
+    of_span: ClassVar[bool] = True
+
     @property
     def of_null_model(self) -> bool:
         """True: `W` is that of the fitted null model."""

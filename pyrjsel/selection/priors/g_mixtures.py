@@ -34,6 +34,7 @@ class Mixture(CoefficientPrior):
         Information matrix W of models without an error variance; a keyword.
     """
 
+    of_span: ClassVar[bool] = True
     by_size: ClassVar[bool] = False
     information: str = field(default="null", kw_only=True)
 

@@ -9,7 +9,6 @@ each column given the others.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Protocol, Self
 
@@ -382,16 +381,6 @@ def dependent_terms(regression: Ranked) -> list[int]:
         return []
     columns = directions_of(regression, every).dependent()
     return sorted(set(np.repeat(np.arange(sizes.size), sizes)[columns].tolist()))
-
-
-def dependent_alone(regression: Ranked, terms: Iterable[int]) -> list[int]:
-    """Return those of `terms` whose own columns are dependent, with the intercept among them."""
-    found, several = [], np.diff(regression.term_start) > 1
-    for term in terms if several.any() else ():
-        columns = np.arange(*regression.term_start[term : term + 2]) - regression.term_start[0]
-        if several[term] and not directions_of(regression, columns).real.all():
-            found.append(term)
-    return found
 
 
 class IndependentColumns:

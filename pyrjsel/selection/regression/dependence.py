@@ -1,12 +1,24 @@
-"""Dependent columns of a design, in words."""
+"""Dependent columns of a design: those that terms can do without, and a warning about the others."""
 
 from collections.abc import Sequence
 
 import numpy as np
+from scipy.linalg import eigh, lstsq, qr
 
+from pyrjsel._called import called
+from pyrjsel._typing import FloatArray, IntArray
 from pyrjsel._validate import listed
+from pyrjsel.design import Aliases, DesignData
 from pyrjsel.design.terms import Term
-from pyrjsel.selection.regression.columns import Ranked, dependent_alone
+from pyrjsel.selection.priors.gaussian import RANK_TOL
+from pyrjsel.selection.regression.columns import (
+    CLEAR,
+    LEAST,
+    UNCENTRED,
+    Ranked,
+    clear_by,
+)
+from pyrjsel.selection.regression.summed_rows import SummedRows
 
 # Columns whose mean is more than this many standard deviations are far from 0.
 FAR = 30.0
@@ -34,13 +46,6 @@ def warning(
             "that hold all terms of a dependence"
         )
     text += " have no g-prior and get posterior probability 0; a Normal prior keeps them."
-    alone = [terms[j].name for j in dependent_alone(regression, dependent)]
-    if alone:
-        text += (
-            f" No model can hold {listed(alone)}, whose columns are dependent by themselves: splines "
-            "by cr(), cc() and te() need constraints='center', and bs() no include_intercept; "
-            "factors need rows of positive weight at every level."
-        )
     if by_sums:
         text += (
             " Sums over rows do not tell columns that differ by less than 1e-5 of their length from "
@@ -59,3 +64,107 @@ def _to_centre(regression: Ranked, terms: Sequence[Term]) -> list[str]:
     close = [t for t in terms if far[lead * t.start : lead * t.stop].any()]
     names = [name for term in close for name in term.variables]
     return sorted({name for name in names if names.count(name) > 1})
+
+
+def left_out(terms: Sequence[Term], data: DesignData | SummedRows) -> Aliases | None:
+    """Return the columns without which terms span the same given the intercept and their parents.
+
+    These are constant, as in an empty cell, or combinations of the columns of parents and of earlier ones of
+    the term, on the rows of positive weight, as in R's ``lm``. A term keeps at least one column.
+    """
+    several = [term for term in terms if len(term.columns) > 1]
+    if not several:
+        return None
+    columns = _Columns.of(data)
+    gone: list[int] = []
+    for term in several:
+        parents = [np.arange(terms[k].start, terms[k].stop) for k in term.parents]
+        above = np.setdiff1d(np.concatenate([np.empty(0, dtype=int), *parents]), gone)
+        own = columns.dependent(above, np.arange(term.start, term.stop))
+        gone += own if len(own) < len(term.columns) else []
+    if not gone:
+        return None
+    combination = np.zeros((len(gone), columns.mean.size + 1))
+    for row, column in zip(combination, gone, strict=True):
+        (term,) = (t for t in several if t.start <= column < t.stop)
+        parents = [np.arange(terms[k].start, terms[k].stop) for k in term.parents]
+        basis = np.setdiff1d(np.concatenate([*parents, np.arange(term.start, column)]), gone)
+        columns.combine(column, basis, row)
+    return Aliases(np.array(gone), combination)
+
+
+def left_out_text(terms: Sequence[Term], names: Sequence[str], aliases: Aliases) -> str:
+    """Return a warning about the columns of `terms` that are left out, of all `names`."""
+    columns = [repr(names[k]) for k in aliases.dropped]
+    owners = [term.name for term in terms if np.isin(np.arange(term.start, term.stop), aliases.dropped).any()]
+    one = len(columns) == 1
+    return (
+        f"The column{'' if one else 's'} {listed(columns)} of {listed(owners)} {'is' if one else 'are'} left "
+        f"out of {called()}: given the intercept and the other columns, no row shows "
+        f"{'its' if one else 'their'} effect, as where a cell is empty. New rows that would are predicted as "
+        "NaN."
+    )
+
+
+class _Columns:
+    """Centred columns by rows, or by sums over them, which only tell larger differences."""
+
+    def __init__(self, mean: FloatArray, scale: FloatArray, rows: FloatArray, least: FloatArray) -> None:
+        self.mean, self.scale, self.rows, self.least = mean, scale, rows, least
+
+    @classmethod
+    def of(cls, data: DesignData | SummedRows) -> "_Columns":
+        """Return the columns of the rows of positive weight."""
+        if isinstance(data, DesignData):
+            weights = data.extras.get("weights")
+            x = data.X if weights is None or weights.all() else data.X[weights > 0]
+            mean = x.mean(axis=0)
+            largest = np.max(np.abs(x), axis=0, initial=0.0)
+            rows, least = x.T - mean[:, None], LEAST
+        else:
+            mean, largest = data.sums.statistics.mean[:-1], data.sums.largest[:-1]
+            products = data.sums.statistics.products[:-1, :-1]
+            scale = np.sqrt(np.where(np.diag(products) > 0, np.diag(products), 1.0))
+            values, vectors = eigh(products / np.outer(scale, scale))
+            rows, least = scale[:, None] * vectors * np.sqrt(np.maximum(values, 0.0)), np.sqrt(RANK_TOL)
+        length = np.sqrt(np.einsum("ij,ij->i", rows, rows))
+        length[length <= 1e-13 * largest * np.sqrt(data.n)] = 0.0
+        scale = np.where(length > 0, length, 1.0)
+        rounding = np.maximum(least, UNCENTRED * largest * np.sqrt(data.n) / scale)
+        return cls(mean, length, rows / scale[:, None], rounding)
+
+    def dependent(self, above: IntArray, own: IntArray) -> list[int]:
+        """Return those of the columns `own` that depend on the intercept, those `above` and earlier ones."""
+        constant = [int(k) for k in own if self.scale[k] == 0]
+        both = np.concatenate([above, own])
+        both = both[self.scale[both] > 0]
+        if clear_by(self.rows[both] @ self.rows[both].T, CLEAR):
+            return constant
+        rows = self.rows[both]
+        if len(both) < rows.shape[1]:
+            (triangle,) = qr(rows.T, mode="r", check_finite=False)
+            rows = triangle[: len(both)].T
+        basis, rank, found = np.zeros(rows.shape), 0, constant
+        for k, row in zip(both, rows, strict=True):
+            left = row.copy()
+            for _ in range(2):  # the second time for what rounding has left
+                left -= (basis[:rank] @ left) @ basis[:rank]
+            size = float(np.sqrt(left @ left))
+            if size > self.least[k]:
+                basis[rank] = left / size
+                rank += 1
+            elif k >= own[0]:
+                found.append(int(k))
+        return sorted(found)
+
+    def combine(self, column: int, basis: IntArray, out: FloatArray) -> None:
+        """Write the combination of the intercept and the columns `basis` that equals a column."""
+        factors = np.zeros(basis.size)
+        if self.scale[column] > 0:
+            factors = lstsq(self.rows[basis].T, self.rows[column])[0]
+            factors *= self.scale[column] / np.where(self.scale[basis] > 0, self.scale[basis], 1.0)
+            factors[np.abs(factors) < LEAST * np.max(np.abs(factors))] = 0.0
+        means = np.append(self.mean[column], -factors * self.mean[basis])
+        # Not what rounding leaves: all columns of a row may be 0.
+        constant = 0.0 if abs(means.sum()) < LEAST * np.abs(means).sum() else means.sum()
+        out[1 + basis], out[0] = factors, constant

@@ -11,11 +11,12 @@ import numpy as np
 import pandas as pd
 
 from pyrjsel._called import called
-from pyrjsel._errors import NotAvailableError
+from pyrjsel._errors import DataError, ExtrapolationWarning, NotAvailableError
 from pyrjsel._lazy import late
-from pyrjsel._typing import FloatArray
+from pyrjsel._typing import BoolArray, FloatArray
 from pyrjsel._validate import bad_value, check_bool
-from pyrjsel.design import DesignData, WideRows
+from pyrjsel._warnings import warn
+from pyrjsel.design import Aliases, DesignData, WideRows
 from pyrjsel.families import Family
 from pyrjsel.report import results_html
 from pyrjsel.runtime import Refits
@@ -73,10 +74,15 @@ class CrossValidation:
         self.model = model
         self._log_density, self._predicted, self._fold = log_density, predicted, fold
         self._y, self._weights = y, weights
+        # Rows in all scores: those with a held-out prediction.
+        self._scored = ~log_density.isna().any(axis=1).to_numpy()
 
     @property
     def log_density(self) -> pd.DataFrame:
-        """Log posterior predictive density of each row under the fit without its fold, by predictor."""
+        """Log posterior predictive density of each row under the fit without its fold, by predictor.
+
+        NaN for rows with a level or a cell that the other folds lack, which are left out of all scores.
+        """
         return self._log_density.copy()
 
     @property
@@ -117,7 +123,8 @@ class CrossValidation:
         """
         rows = []
         for which in self._log_density.columns:
-            rows.append((*_mean(self._log_density[which].to_numpy()), self._error(which, slice(None))))
+            scores = self._log_density[which].to_numpy()[self._scored]
+            rows.append((*_mean(scores), self._error(which, self._scored)))
         columns = ["log_score", "se", self._family.error_name]
         return pd.DataFrame(rows, index=self._log_density.columns.copy(), columns=columns)
 
@@ -129,7 +136,8 @@ class CrossValidation:
         standard error ``se``.
         """
         pairs = list(combinations(self._log_density.columns, 2))
-        rows = [_mean((self._log_density[one] - self._log_density[two]).to_numpy()) for one, two in pairs]
+        scores = self._log_density[self._scored]
+        rows = [_mean((scores[one] - scores[two]).to_numpy()) for one, two in pairs]
         index = pd.MultiIndex.from_tuples(pairs, names=["first", "second"])
         return pd.DataFrame(rows, index=index, columns=["difference", "se"], dtype=float)
 
@@ -139,10 +147,13 @@ class CrossValidation:
         rows, keys = [], []
         codes, labels = pd.factorize(self._fold, sort=True)
         for code, label in enumerate(labels):
-            inside = np.flatnonzero(codes == code)
+            inside = np.flatnonzero((codes == code) & self._scored)
             for which in self._log_density.columns:
-                score = float(self._log_density[which].to_numpy()[inside].mean())
-                rows.append((inside.size, score, self._error(which, inside)))
+                if not inside.size:
+                    rows.append((0, np.nan, np.nan))
+                else:
+                    score = float(self._log_density[which].to_numpy()[inside].mean())
+                    rows.append((inside.size, score, self._error(which, inside)))
                 keys.append((label, which))
         index = pd.MultiIndex.from_tuples(keys, names=["fold", "which"])
         columns = ["rows", "log_score", self._family.error_name]
@@ -158,7 +169,7 @@ class CrossValidation:
         """
         info = [
             ("Response", self.model.design.response),
-            ("Rows", f"{len(self._fold):,}"),
+            ("Rows", f"{int(self._scored.sum()):,}"),
             ("Folds", str(self._fold.nunique())),
         ]
         differences = self.differences
@@ -210,12 +221,28 @@ def cross_validated(
         test = np.flatnonzero(codes == code)
         with refits.named(str(label)):
             results = refit(model, some_rows(data, codes != code), model._choices, stream, options)
+            x, unlike = _kept(results.model._aliases, data.X[test])
             for column, name in enumerate(chosen):
                 gamma = None if name == "bma" else results._model(name)
-                prediction = results._predict_at(data.X[test], offset[test], data.index[test], gamma)
+                prediction = results._predict_at(x, offset[test], data.index[test], gamma)
                 log_density[test, column] = prediction.log_density(y[test], weights[test])
-                predicted[name].append(prediction.mean())
+                log_density[test[unlike], column] = np.nan
+                mean = prediction.mean().astype(float)
+                mean.iloc[np.flatnonzero(unlike)] = np.nan
+                predicted[name].append(mean)
     refits.warn()
+    lost = int(np.isnan(log_density).any(axis=1).sum())
+    if lost == data.y.size:
+        raise DataError(
+            f"No row has a held-out prediction in {called()}: the rows without its fold lack its level or "
+            "cell. Leave out the factor that the 'folds' divide, or use a Normal prior."
+        )
+    if lost:
+        warn(
+            f"{lost:,} of {data.y.size:,} rows have no held-out prediction in {called()}: the rows without "
+            "their fold lack their level or cell. They are left out of all scores.",
+            ExtrapolationWarning,
+        )
     columns = pd.Index(chosen, name="which")
     fold = pd.Series(pd.Index(labels).take(codes), index=data.index, name="fold")
     return CrossValidation(
@@ -226,6 +253,13 @@ def cross_validated(
         y,
         weights,
     )
+
+
+def _kept(aliases: Aliases | None, X: FloatArray) -> tuple[FloatArray, BoolArray]:
+    """Return the columns that a fit has kept, and the rows that are unlike its rows in the others."""
+    if aliases is None:
+        return X, np.zeros(len(X), bool)
+    return np.asfortranarray(X[:, aliases.inside]), aliases.unlike(X)
 
 
 def _joined(parts: Mapping[str, list[Any]], codes: np.ndarray, index: pd.Index) -> pd.DataFrame:
