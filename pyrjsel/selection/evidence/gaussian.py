@@ -282,7 +282,9 @@ class SingleModels:
         mean[:, 0] += regression.centre
         scale = nodes.inner[:, None] * np.sum((form @ nodes.factor) ** 2, axis=2)
         scale[:, 0] += nodes.outer
-        ratio = mean / np.sqrt(scale)
+        # Of a coefficient that is known, as all are 0 under EmpiricalBayes where g is, only the sign matters.
+        sign = np.where(mean > 0, np.inf, -np.inf)
+        ratio = np.divide(mean, np.sqrt(scale), out=sign, where=scale > 0)
         positive = special.ndtr(ratio) if np.isinf(nodes.df) else special.stdtr(nodes.df, ratio)
         mean[:, 0] -= about
         return ModelMoments(
