@@ -40,6 +40,7 @@ cdef class ModeSearch:
     cdef readonly double log_likelihood, log_posterior, log_marginal
     cdef readonly int status
 
+    cdef double rounding(self, double value) noexcept nogil
     cdef int newton(self, bint use_prior, double enough=*) noexcept nogil
     cdef int laplace(self) noexcept nogil
     cdef double with_volume(self, double log_posterior, double log_det) noexcept nogil

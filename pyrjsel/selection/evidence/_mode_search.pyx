@@ -45,6 +45,11 @@ cdef enum:
 # Newton decrement (twice the expected gain of the log posterior) below which one more step reaches the mode:
 # its error is of the order of the squared decrement. Below ROUGH it reaches what guesses at g need.
 cdef double DECREMENT = 1e-10, ROUGH = 1.0
+# Below STALLED a decrement that does not decrease any more is rounding, as of nearly dependent columns.
+cdef double STALLED = 1e-4
+# Rounding errors of a quadratic form relative to its diagonal part, which is far larger where columns are
+# nearly dependent.
+cdef double ROUNDING = 1e-14
 # The step of log g is at most one half, where densities like that of the logarithm of a gamma variate have an
 # error of 1e-6 whatever their shape, and at most this many times the standard deviation of a peak, where a
 # normal density has such an error.
@@ -129,6 +134,15 @@ cdef class ModeSearch:
         self.scratch = &chunk[0]
         self.z = &table[0]
 
+    cdef double rounding(self, double value) noexcept nogil:
+        """Rounding error of a log posterior: of its value, and of the prior's quadratic form in self.b."""
+        cdef const problem_t* p = self.p
+        cdef double form = 0.0
+        cdef int k
+        for k in range(self.d):
+            form += self.b[k] * self.b[k] * p.precision[self.cols[k] * <Py_ssize_t> (p.n_columns + 1)]
+        return 1e-9 * (1.0 + fabs(value)) + ROUNDING * p.scale * form
+
     cdef int newton(self, bint use_prior, double enough=DECREMENT) noexcept nogil:
         """Maximise from self.b; sets b, eta, h (its Cholesky factor) and the values there.
 
@@ -136,14 +150,14 @@ cdef class ModeSearch:
         """
         cdef const problem_t* p = self.p
         cdef int d = self.d, _, k, halvings, info
-        cdef double value, decrement, gain, previous = -INFINITY, scale
+        cdef double value, decrement = INFINITY, last, gain, previous = -INFINITY, scale
         linear_predictor(p, d, self.cols, self.b, self.eta)
         for _ in range(MAX_NEWTON):
             value = p.working(p.n, self.eta, p.wy, p.w, self.residual, self.weight)
             self.log_likelihood = value
             if use_prior:
                 value += prior_exponent(p, d, self.cols, self.b)
-            if not isfinite(value) or value < previous - 1e-9 * (1.0 + fabs(previous)):
+            if not isfinite(value) or value < previous - self.rounding(previous):
                 # The step is too long: halve it.
                 halvings = 0
                 while halvings < MAX_HALVINGS:
@@ -156,7 +170,7 @@ cdef class ModeSearch:
                     self.log_likelihood = value
                     if use_prior:
                         value += prior_exponent(p, d, self.cols, self.b)
-                    if isfinite(value) and value >= previous - 1e-9 * (1.0 + fabs(previous)):
+                    if isfinite(value) and value >= previous - self.rounding(previous):
                         break
                 else:
                     return NOT_CONVERGED
@@ -180,7 +194,7 @@ cdef class ModeSearch:
                 return NOT_CONVERGED
             memcpy(self.step, self.gradient, d * sizeof(double))
             solve_lower(d, self.h, d, self.step)
-            decrement = 0.0
+            last, decrement = decrement, 0.0
             for k in range(d):
                 decrement += self.step[k] * self.step[k]
             solve_lower_t(d, self.h, d, self.step)
@@ -188,7 +202,7 @@ cdef class ModeSearch:
             for k in range(d):
                 self.b[k] += self.step[k]
             previous = value
-            if use_prior and decrement < enough:
+            if use_prior and (decrement < enough or last <= decrement < STALLED):
                 # Quadratic gain of the last step; eta must correspond to the final b.
                 gain = 0.5 * decrement
                 self.log_posterior += gain

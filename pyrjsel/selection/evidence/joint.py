@@ -22,6 +22,10 @@ LOG_2PI = float(np.log(2.0 * np.pi))
 MOST_NEWTON, MOST_HALVINGS = 400, 40
 # As for modes of coefficients alone.
 DECREMENT, ML_GAIN = 1e-10, 1e-9
+# Below this a decrement that does not decrease any more is rounding, as of nearly dependent columns.
+STALLED = 1e-4
+# Rounding errors of a quadratic form relative to its diagonal part.
+ROUNDING = 1e-14
 # Longest step of t: the log-likelihood flattens out far from the mode, where it is not concave in t.
 LONGEST = 1.0
 # A scale below e^-VANISHED times the typical one goes to 0: rows tied within levels, say, fit perfectly.
@@ -302,10 +306,12 @@ class JointFinder:
     def _search(self, use_prior: bool) -> int:
         """Return the status of that search."""
         v, start, previous, halvings = self.at, self.at, -np.inf, 0
-        step = np.zeros(v.size)
+        step, decrement = np.zeros(v.size), np.inf
         for _ in range(MOST_NEWTON):
             value, gradient, hessian = self._expand(v, use_prior)
-            if not value >= previous - 1e-9 * (1.0 + abs(previous)):
+            b, t = v[: self.columns.size], v[self.columns.size :]
+            form = np.diag(self.precision) @ b**2 * self._factor_of_prior(t)
+            if not value >= previous - 1e-9 * (1.0 + abs(previous)) - ROUNDING * form:
                 halvings += 1
                 if halvings > MOST_HALVINGS:
                     return NOT_CONVERGED
@@ -319,9 +325,11 @@ class JointFinder:
                 return CONVERGED
             concave, self.factor = self._factor(v, hessian, gradient)
             step = lapack.dpotrs(self.factor, gradient, lower=1)[0]
-            decrement, longest = float(step @ gradient), float(np.abs(step[self.columns.size :]).max())
+            last, decrement = decrement, float(step @ gradient)
+            longest = float(np.abs(step[self.columns.size :]).max())
             long = longest > LONGEST
-            if use_prior and concave and not long and decrement < DECREMENT:
+            reached = decrement < DECREMENT or last <= decrement < STALLED
+            if use_prior and concave and not long and reached:
                 self.at, self.log_posterior = v + step, value + 0.5 * decrement
                 return CONVERGED
             if long:

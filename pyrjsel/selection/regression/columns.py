@@ -58,6 +58,11 @@ class TermColumns:
         return self.mean.size + self.leading
 
     @property
+    def least_share(self) -> float:
+        """Proportion of a sum of squares that is due to rounding of cross-products."""
+        return RANK_TOL
+
+    @property
     def rounding(self) -> FloatArray:
         """Proportions of the lengths of the centred columns that are due to rounding, (D,)."""
         return np.maximum(LEAST, UNCENTRED * np.hypot(1.0, self.mean / self.scale))
@@ -176,13 +181,13 @@ class Directions:
     loading: float = LOADING
 
     @classmethod
-    def of(cls, gram: FloatArray) -> Self:
-        """Return the directions of columns with cross-products `gram` (d, d)."""
+    def of(cls, gram: FloatArray, least: float = RANK_TOL) -> Self:
+        """Return the directions of columns with cross-products `gram` (d, d), `least` of them rounding."""
         scale = np.sqrt(np.where(np.diag(gram) > 0, np.diag(gram), 1.0))
         if not scale.size:
             return cls(scale, gram, scale)
         values, vectors = eigh(gram / np.outer(scale, scale))
-        return cls(values, vectors, scale, RANK_TOL * max(1.0, values.max()))
+        return cls(values, vectors, scale, least * max(1.0, values.max()))
 
     @classmethod
     def of_rows(cls, rows: FloatArray, least: FloatArray) -> Self:
@@ -262,7 +267,7 @@ def directions_of(regression: Ranked, columns: IntArray) -> Directions:
     """Return the directions of some columns of a regression, from the rows if there are any."""
     rows = regression.rank_rows(columns)
     if rows is None:
-        return Directions.of(regression.rank_gram(columns))
+        return Directions.of(regression.rank_gram(columns), regression.least_share)
     return Directions.of_rows(rows, regression.rounding[columns])
 
 
@@ -288,7 +293,7 @@ def independent(regression: Ranked, columns: IntArray, gram: FloatArray | None =
     if factor is None:
         return False
     inverse, _ = lapack.dpotri(factor, lower=1)
-    return bool(np.all(np.diag(inverse) * RANK_TOL < 1.0))
+    return bool(np.all(np.diag(inverse) * regression.least_share < 1.0))
 
 
 def inflation(gram: FloatArray, sizes: IntArray, rows: int) -> float:
@@ -363,6 +368,10 @@ class Ranked(Protocol):
     @property
     def rounding(self) -> FloatArray:
         """Proportions of the lengths of all columns that are due to rounding, (D,)."""
+
+    @property
+    def least_share(self) -> float:
+        """Proportion of a sum of squares that is due to rounding, where cross-products decide."""
 
     def gram_of(self, columns: np.ndarray) -> FloatArray:
         """Return X'WX of some columns, numbered in the same way."""

@@ -555,6 +555,11 @@ class GaussianRegression(TermColumns):
         """Return B (D, r) of full rank with X'WX = B B', h with X'Wy = B h, and y'Wy - h'h."""
         if not self.mean.size:
             return np.zeros((0, 0)), np.zeros(0), self.square
+        if self.close:
+            rows, size = self.triangle, self.mean.size
+            if self.directions.real.all() and size < rows.shape[1]:
+                left = rows[-1, size:]
+                return rows[:-1, :size], rows[-1, :size], float(left @ left)
         if self.held:
             values, vectors = eigh(self.gram)
             kept = values > DIRECTION_TOL * max(values[-1], 0.0)

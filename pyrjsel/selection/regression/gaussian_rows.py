@@ -9,7 +9,7 @@ from pyrjsel._typing import FloatArray
 from pyrjsel.families import Family, Nuisance
 from pyrjsel.selection.priors.base import CompiledPrior
 from pyrjsel.selection.regression.gaussian import ROUNDING, GaussianRegression
-from pyrjsel.selection.regression.glm import Regression
+from pyrjsel.selection.regression.glm import ROWS_TOL, Regression
 
 NO_DENSITY = (
     "Reversible jumps need a density of coefficients that does not depend on the fit of each model: "
@@ -75,7 +75,7 @@ class GaussianRows(Regression):
             np.concatenate([nothing, prior.precision * prior.mean]),
             np.concatenate([nothing, whole.penalty]),
             True,
-            prior.rank_tol,
+            ROWS_TOL if whole.close else prior.rank_tol,
             np.concatenate([nothing, prior.log_weights]) if prior.rank_tol == 0 else None,
         )
         return cls(

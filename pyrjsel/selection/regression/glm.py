@@ -19,6 +19,10 @@ from pyrjsel.selection.regression.columns import TermColumns, dependent_terms, p
 # Rows are combined if their number decreases at least by this factor. A row with a weight takes 1.2 to 1.5
 # times as long as one without in a mode search, and up to 1.9 times in an importance integral (measured).
 PAYS = 2.0
+# Proportion of a column's sum of squares (or precision) that others must leave: of dependent columns rounding
+# leaves up to 1e-14 (measured for up to 20,000 rows and 25 columns). Log marginal likelihoods are in error by
+# 1e-16 over the proportion.
+ROWS_TOL = 1e-12
 # An odd number with well-spread bits, for multiplicative hashing of low bits.
 SPREAD = np.uint64(0x9E3779B97F4A7C15)
 
@@ -214,6 +218,8 @@ class Regression(TermColumns):
             mean, scale = np.repeat(mean, lead), np.repeat(scale, lead)
         if family.scaled:
             prior = prior.times(family.size**-2.0)
+        if prior.rank_tol > 0:
+            prior = replace(prior, rank_tol=ROWS_TOL)
         if family.expanded and prior.rule is not None:
             unknown = listed(family.expanded)
             raise NotAvailableError(
@@ -356,6 +362,11 @@ class Regression(TermColumns):
         if self.prior.rank_tol == 0:
             return self.gram_of(columns)
         return pairs_of(self.prior.precision, columns + self.leading)
+
+    @property
+    def least_share(self) -> float:
+        """Proportion of a sum of squares that is due to rounding of cross-products."""
+        return ROWS_TOL
 
     def rank_rows(self, columns: np.ndarray) -> None:
         """Return None: compiled loops have the precision of a g-prior, and no rows of it."""

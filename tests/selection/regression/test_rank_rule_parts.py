@@ -44,6 +44,7 @@ def ranked(x, *, rows=39, known=True):
         rank_rows=lambda which: x[:, which].T if known else None,
         rounding=np.full(x.shape[1], 1e-8),
         most_columns=rows,
+        least_share=1e-10,
     )
 
 
