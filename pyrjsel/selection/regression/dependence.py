@@ -22,6 +22,8 @@ from pyrjsel.selection.regression.summed_rows import SummedRows
 
 # Columns whose mean is more than this many standard deviations are far from 0.
 FAR = 30.0
+# Rows of which some are looked at before all.
+FEW = 1000
 
 
 def warning(
@@ -75,22 +77,37 @@ def left_out(terms: Sequence[Term], data: DesignData | SummedRows) -> Aliases | 
     several = [term for term in terms if len(term.columns) > 1]
     if not several:
         return None
+    # Columns that are independent on some of the rows are so on all of them.
+    step = data.n // max(FEW, 20 * terms[-1].stop) if isinstance(data, DesignData) else 1
+    if step > 1 and not _gone(terms, _Columns.of(data, step)):
+        return None
     columns = _Columns.of(data)
-    gone: list[int] = []
-    for term in several:
-        parents = [np.arange(terms[k].start, terms[k].stop) for k in term.parents]
-        above = np.setdiff1d(np.concatenate([np.empty(0, dtype=int), *parents]), gone)
-        own = columns.dependent(above, np.arange(term.start, term.stop))
-        gone += own if len(own) < len(term.columns) else []
+    gone = _gone(terms, columns)
     if not gone:
         return None
     combination = np.zeros((len(gone), columns.mean.size + 1))
     for row, column in zip(combination, gone, strict=True):
         (term,) = (t for t in several if t.start <= column < t.stop)
-        parents = [np.arange(terms[k].start, terms[k].stop) for k in term.parents]
-        basis = np.setdiff1d(np.concatenate([*parents, np.arange(term.start, column)]), gone)
+        basis = np.setdiff1d(np.append(_above(terms, term), np.arange(term.start, column)), gone)
         columns.combine(column, basis, row)
     return Aliases(np.array(gone), combination)
+
+
+def _above(terms: Sequence[Term], term: Term) -> IntArray:
+    """Return the columns of the parents of a term."""
+    none = np.empty(0, dtype=np.int64)
+    return np.concatenate([none, *(np.arange(terms[k].start, terms[k].stop) for k in term.parents)])
+
+
+def _gone(terms: Sequence[Term], columns: "_Columns") -> list[int]:
+    """Return the columns that are left out, in increasing order."""
+    gone: list[int] = []
+    for term in terms:
+        if len(term.columns) > 1:
+            above = np.setdiff1d(_above(terms, term), gone)
+            own = columns.dependent(above, np.arange(term.start, term.stop))
+            gone += own if len(own) < len(term.columns) else []
+    return gone
 
 
 def left_out_text(terms: Sequence[Term], names: Sequence[str], aliases: Aliases) -> str:
@@ -113,11 +130,12 @@ class _Columns:
         self.mean, self.scale, self.rows, self.least = mean, scale, rows, least
 
     @classmethod
-    def of(cls, data: DesignData | SummedRows) -> "_Columns":
-        """Return the columns of the rows of positive weight."""
+    def of(cls, data: DesignData | SummedRows, step: int = 1) -> "_Columns":
+        """Return the columns of the rows of positive weight, or of every `step`-th row."""
         if isinstance(data, DesignData):
             weights = data.extras.get("weights")
             x = data.X if weights is None or weights.all() else data.X[weights > 0]
+            x = x if step == 1 else x[::step]
             mean = x.mean(axis=0)
             largest = np.max(np.abs(x), axis=0, initial=0.0)
             rows, least = x.T - mean[:, None], LEAST
@@ -127,10 +145,10 @@ class _Columns:
             scale = np.sqrt(np.where(np.diag(products) > 0, np.diag(products), 1.0))
             values, vectors = eigh(products / np.outer(scale, scale))
             rows, least = scale[:, None] * vectors * np.sqrt(np.maximum(values, 0.0)), np.sqrt(RANK_TOL)
-        length = np.sqrt(np.einsum("ij,ij->i", rows, rows))
-        length[length <= 1e-13 * largest * np.sqrt(data.n)] = 0.0
+        length, root = np.sqrt(np.einsum("ij,ij->i", rows, rows)), np.sqrt(data.n / step)
+        length[length <= 1e-13 * largest * root] = 0.0
         scale = np.where(length > 0, length, 1.0)
-        rounding = np.maximum(least, UNCENTRED * largest * np.sqrt(data.n) / scale)
+        rounding = np.maximum(least, UNCENTRED * largest * root / scale)
         return cls(mean, length, rows / scale[:, None], rounding)
 
     def dependent(self, above: IntArray, own: IntArray) -> list[int]:

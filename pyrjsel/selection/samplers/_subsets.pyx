@@ -263,26 +263,29 @@ cdef class Subsets:
 
     # ------------------------------------------------------------------ passes over the list
 
-    def values(self, const uint64_t[:, ::1] models not None):
+    def values(self, const uint64_t[:, ::1] models not None, bint digits=False):
         """Return log marginal likelihoods of models, and lower bounds for the rank rule.
 
         Parameters
         ----------
         models : uint64 array (m, words)
             Packed models, bits in the order of the tree, depth-first.
+        digits : bool
+            Whether to return proportions that are left.
 
         Returns
         -------
-        tuple of ndarrays (m,)
-            Log marginal likelihoods up to constants; determinants of A scaled to a unit diagonal, each a
-            lower bound of the proportion left of a column; smallest proportions left of a column by those
-            before it; and of the response by all. If a column is lost to rounding, they are 0, and the first
-            is -inf.
+        value : ndarray (m,)
+            Log marginal likelihoods up to constants.
+        shares : ndarray (1 or 3, m)
+            Determinants of A scaled to a unit diagonal, each a lower bound of the proportion left of a
+            column; with `digits`, the smallest proportions left of a column by those before it, and those of
+            the response. If a column is lost to rounding, they are 0, and the value is -inf.
         """
         cdef Py_ssize_t m = models.shape[0], row
         cdef const level_t* top
         self.check(models)
-        value, shares = np.empty(m), np.zeros((3, m))
+        value, shares = np.empty(m), np.zeros((3 if digits else 1, m))
         cdef double[::1] v = value
         cdef double[:, ::1] w = shares
         with nogil:
@@ -296,10 +299,11 @@ cdef class Subsets:
                     v[row] = self.score.of(
                         self.depth, 0.5 * (top.log_weight - top.log_det), top.fit - top.penalty)
                     w[0, row] = top.share
-                    w[1, row] = top.least
-                    w[2, row] = 1.0 - (top.fit - top.penalty) / self.score.total
+                    if digits:
+                        w[1, row] = top.least
+                        w[2, row] = 1.0 - (top.fit - top.penalty) / self.score.total
         self.check_memory()
-        return value, shares[0], shares[1], shares[2]
+        return value, shares
 
     cdef int node_weights(self, double fit, int nodes, const double* delta, const double* log_prior,
                           double* share) noexcept nogil:

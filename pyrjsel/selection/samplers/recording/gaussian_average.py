@@ -113,12 +113,13 @@ def values_and_doubt(
     regression: GaussianRegression, subsets: Subsets, words: WordArray
 ) -> tuple[FloatArray, IntArray]:
     """Return values of packed models up to a constant, and the positions of those that are not accurate."""
-    value, share, least, left = subsets.values(words)
-    doubtful = share <= regression.prior.rank_tol
-    if regression.close:
-        doubtful |= least < DOUBTFUL
-    if regression.near_perfect:
-        doubtful |= left < DOUBTFUL
+    close, perfect = regression.close, regression.near_perfect
+    value, shares = subsets.values(words, close or perfect)
+    doubtful = shares[0] <= regression.prior.rank_tol
+    if close:
+        doubtful |= shares[1] < DOUBTFUL
+    if perfect:
+        doubtful |= shares[2] < DOUBTFUL
     return value, np.flatnonzero(doubtful) if regression.prior.rank_tol > 0 else np.empty(0, dtype=np.intp)
 
 
