@@ -6,6 +6,7 @@ from pyrjsel import _compiled as _compiled  # first: the others import compiled 
 from pyrjsel._errors import (
     ConvergenceWarning,
     DataError,
+    DataWarning,
     DispersionWarning,
     ExtrapolationWarning,
     FormulaError,
@@ -90,6 +91,7 @@ __all__ = [
     "CoxSelection",
     "CrossValidation",
     "DataError",
+    "DataWarning",
     "DispersionWarning",
     "EmpiricalBayes",
     "ExtrapolationWarning",

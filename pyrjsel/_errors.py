@@ -65,6 +65,10 @@ class ExtrapolationWarning(PyrjselWarning):
     """Predictions are for rows unlike those of the fit: far from all of them, or in an empty cell."""
 
 
+class DataWarning(PyrjselWarning):
+    """Labels look like numbers with typing errors, or a factor has nearly as many levels as rows."""
+
+
 class MissingDataWarning(PyrjselWarning):
     """Rows with missing values were dropped."""
 

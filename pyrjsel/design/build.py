@@ -12,7 +12,14 @@ from pyrjsel._errors import DataError, FormulaError, MissingDataWarning, Paramet
 from pyrjsel._typing import BoolArray, FloatArray, IntArray
 from pyrjsel._validate import check_choice
 from pyrjsel._warnings import warn
-from pyrjsel.design.categories import Categories, level_codes, used_levels
+from pyrjsel.design.categories import (
+    Categories,
+    check_levels,
+    level_codes,
+    listed_levels,
+    no_numbers,
+    used_levels,
+)
 from pyrjsel.design.evaluate import Evaluator
 from pyrjsel.design.extras import extra_names, read_extra
 from pyrjsel.design.formula import CodingFactor, Subterm, code_terms
@@ -258,9 +265,12 @@ def make_response(
     if isinstance(value, Categories):
         levels = pd.unique(value.values).tolist()
         hint = f"; write the event as a comparison, as in I({expression.code} == {levels[-1]!r})"
+        strange = no_numbers(levels)
+        if strange:
+            hint = f", all numbers but {listed_levels(strange)}"
         raise DataError(
             f"The response {label!r} of {called()} must be numeric or boolean. Got {len(levels)} labels "
-            f"instead{hint if events else ''}."
+            f"instead{hint if events or strange else ''}."
         )
     if value.shape[1] != 1:
         raise DataError(
@@ -297,6 +307,7 @@ def learn_factors(
         specs.append(spec)
         if isinstance(value, Categories):
             assert factor.levels is not None
+            check_levels(factor.levels, expression, n_rows)
             values.append(level_codes(value, factor.levels, expression))
         else:
             values.append(value)

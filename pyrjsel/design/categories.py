@@ -1,17 +1,24 @@
 """Categorical variables: labels, ordered levels, and codes."""
 
-from collections.abc import Iterable
+import math
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 import pandas as pd
 
 from pyrjsel._called import called
-from pyrjsel._errors import DataError
+from pyrjsel._errors import DataError, DataWarning
 from pyrjsel._typing import IntArray
 from pyrjsel._validate import check_unicode, show
+from pyrjsel._warnings import warn
 from pyrjsel.design.frame import Level, plain_level
 from pyrjsel.design.safety import Expression
+
+# Labels that are no numbers look like typing errors up to one in so many.
+MOSTLY = 10
+# Levels that are never called too many for the rows: tiny examples have no more.
+FEW = 5
 
 
 @dataclass(frozen=True)
@@ -96,6 +103,58 @@ def used_levels(value: Categories, label: str, what: str = "factor", least: int 
             f"Got only {listed_levels(levels)}."
         )
     return levels
+
+
+def no_numbers(levels: Sequence[Level]) -> list[str]:
+    """Return the labels of a column of text that are no numbers, if it looks like a column of numbers.
+
+    So it does if nine tenths of its labels are numbers, or all that have a letter or a digit: others, such as
+    ``?``, mark missing values.
+    """
+    labels = [level for level in levels if isinstance(level, str)]
+    strange = [label for label in labels if not _is_number(label)]
+    marks = all(not any(map(str.isalnum, label)) for label in strange)
+    few = len(strange) <= len(levels) // MOSTLY or (marks and len(strange) < len(levels) - 1)
+    return strange if few and len(labels) == len(levels) else []
+
+
+def _is_number(label: str) -> bool:
+    try:
+        return math.isfinite(float(label))
+    except ValueError:
+        return False
+
+
+def check_levels(levels: Sequence[Level], expression: Expression, n_rows: int, what: str = "factor") -> None:
+    """Warn if the levels of a factor look like numbers with typing errors, or are more than half the rows.
+
+    Parameters
+    ----------
+    levels : sequence of (str, int, float or bool)
+        Its levels.
+    expression : Expression
+        Its expression; inside ``C()`` labels are meant as labels.
+    n_rows : int
+        Number of rows used.
+    what : str
+        Its kind, for the message.
+    """
+    start = f"The {what} {expression.label!r} of {called()} has {len(levels):,} levels"
+    strange = no_numbers(levels) if expression.call != "C" else []
+    if strange:
+        warn(
+            f"{start}, all numbers but {listed_levels(strange)}. If these are typing errors or mark missing "
+            f"values, make the column numeric: pandas.to_numeric(data[{expression.variables[0]!r}], "
+            "errors='coerce') takes them as missing. If labels are meant, write "
+            f"C({expression.code}) in a formula.",
+            DataWarning,
+        )
+    elif len(levels) > max(n_rows / 2, FEW) and what != "response":
+        warn(
+            f"{start} in {n_rows:,} rows, hence hardly any row for most of them. Is it an identifier, or a "
+            "number that was read as text?",
+            DataWarning,
+        )
 
 
 def check_known(found: Iterable[object], known: tuple[Level, ...], label: str, what: str = "levels") -> None:

@@ -22,7 +22,14 @@ from pyrjsel.design.build import (
     needed_columns,
     read_rows,
 )
-from pyrjsel.design.categories import Categories, check_known, level_codes, level_positions, used_levels
+from pyrjsel.design.categories import (
+    Categories,
+    check_known,
+    check_levels,
+    level_codes,
+    level_positions,
+    used_levels,
+)
 from pyrjsel.design.evaluate import Evaluator
 from pyrjsel.design.frame import Column, Kind, Level, Table, complete
 from pyrjsel.design.layout import Factor
@@ -119,6 +126,7 @@ def learn_levels(
             f"with pandas.cut, or mark them as labels: C({expression.label}) in a formula, or a column of "
             "text or categories."
         )
+    check_levels(levels, expression, len(rows), what)
     codes = np.full(n_rows, len(levels), dtype=np.int64)
     codes[rows] = level_codes(value, levels, expression)
     return Factor(given, states, 1, levels), gaps, codes
@@ -210,10 +218,9 @@ def find_levels(
 
 def labelled(expression: Expression) -> Expression:
     """Return an expression as labels: inside ``C()``, if it is not."""
-    tree = expression.tree
-    if isinstance(tree, ast.Call) and isinstance(tree.func, ast.Name) and tree.func.id == "C":
+    if expression.call == "C":
         return expression
-    return replace(expression, tree=ast.Call(ast.Name("C", ast.Load()), [tree], []))
+    return replace(expression, tree=ast.Call(ast.Name("C", ast.Load()), [expression.tree], []))
 
 
 def as_labels(value: Categories, asked: bool, label: str) -> Categories:

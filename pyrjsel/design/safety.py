@@ -100,6 +100,11 @@ class Expression:
     variables: tuple[str, ...]
     functions: tuple[str, ...]
 
+    @property
+    def call(self) -> str | None:
+        """The function of the formula that it calls as a whole: ``"C"``, ``"I"`` and the like."""
+        return _called(self.tree) if isinstance(self.tree, ast.Call) else None
+
 
 def column_expression(name: str) -> Expression:
     """Return the factor that is the column `name`."""

@@ -30,7 +30,7 @@ from pyrjsel.design.build import (
     no_rows,
     report_missing,
 )
-from pyrjsel.design.categories import Categories, level_codes, listed_levels
+from pyrjsel.design.categories import Categories, check_levels, level_codes, listed_levels
 from pyrjsel.design.chunks import Chunks
 from pyrjsel.design.evaluate import Evaluator
 from pyrjsel.design.frame import Table
@@ -207,6 +207,8 @@ def reduce_chunks(
     else:
         scan, left, layout, part = done
         _report(plan, scan, missing)
+    for factor in {factor.expression.code: factor for factor in layout.factors if factor.levels}.values():
+        check_levels(factor.levels or (), factor.expression, scan.n_complete)
     seconds = time.perf_counter() - begun
     reader = RowReader(plan, chunks, left, layout, scan.n_rows, scan.n_complete, seconds, part.sums)
     value = reader.checked(part) if done is None else part.value

@@ -158,6 +158,7 @@ COLUMNS: dict[str, tuple[str, str | None]] = {
     "r_hat": ("fixed3", None),
     "bayes_factor": ("bayes_factor", "bayes_factor_mcse"),
     "cost": ("general", None),
+    "columns": ("count", None),
     "size": ("count", None),
     "odds": ("ratio", "odds_mcse"),
     "odds_mcse": ("two_digits", None),

@@ -84,7 +84,7 @@ class Report(Summary):
     A statsmodels ``Summary``: prints as text, shows as HTML in a notebook, and has ``as_text``,
     ``as_html``, ``as_latex`` and ``as_csv``. Numbers have the decimals that their Monte Carlo
     errors justify; a dash marks an unknown value. A column that is unknown in every
-    row (the R-hat of an enumeration) is omitted.
+    row (the R-hat of an enumeration) is omitted, and so are numbers of columns that are all 1.
 
     Parameters
     ----------
@@ -213,7 +213,8 @@ def _grid(caption: str, frame: pd.DataFrame, formats: Mapping[str, str] | None =
     if not isinstance(frame, pd.DataFrame):
         raise bad_value("tables", "pairs of a caption and a DataFrame", frame)
     flowing = [name for name in frame.columns if any(isinstance(cell, tuple) for cell in frame[name])]
-    hidden = (*HIDDEN, *flowing, *(ERRORS if _exact(frame) else ()))
+    single = "columns" in frame and (frame["columns"] == 1).all()
+    hidden = (*HIDDEN, *flowing, *(ERRORS if _exact(frame) else ()), *(["columns"] if single else []))
     names = [name for name in frame.columns if name not in hidden] + flowing[:1]
     cells = {name: format_column(frame, name, formats or {}) for name in names}
     names = [name for name in names if any(cell != NOTHING for cell in cells[name]) or not len(frame)]

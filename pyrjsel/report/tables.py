@@ -32,6 +32,7 @@ INCLUSION_COLUMNS = [
     "bayes_factor",
     "bayes_factor_mcse",
     "cost",
+    "columns",
 ]
 MODEL_COLUMNS = [
     "terms",
@@ -128,6 +129,7 @@ def inclusion_of(
         space.term_costs() if priced else np.nan,
         excluded,
         prior.mcse,
+        space.columns,
     )
     # Draws that all agree give a bound on a Bayes factor, not an estimate.
     table.loc[stats.stuck & free, ["bayes_factor", "bayes_factor_mcse"]] = np.nan
@@ -149,6 +151,7 @@ def inclusion_table(
     cost: ArrayLike,
     excluded: ArrayLike | None = None,
     prior_mcse: ArrayLike = 0.0,
+    n_columns: ArrayLike = 1,
 ) -> pd.DataFrame:
     """Return the table of inclusion by term.
 
@@ -166,13 +169,16 @@ def inclusion_table(
         Posterior probabilities of exclusion; see :func:`inclusion_bayes_factor`.
     prior_mcse : array_like of shape (J,) or scalar, default 0
         Monte Carlo error of `prior` if it was estimated.
+    n_columns : array_like of int, shape (J,), or scalar, default 1
+        Number of design columns of each term.
 
     Returns
     -------
     DataFrame
         Indexed by ``term``, with columns ``prior``, ``prior_mcse``, ``posterior``, ``mcse``, ``ess``,
         ``r_hat``, ``bayes_factor`` (of inclusion; NaN where prior odds have a relative error above 30 %),
-        ``bayes_factor_mcse`` (delta method, from the errors of both) and ``cost``.
+        ``bayes_factor_mcse`` (delta method, from the errors of both), ``cost``, and ``columns`` (how many the
+        term has).
 
     Raises
     ------
@@ -204,7 +210,9 @@ def inclusion_table(
     with np.errstate(invalid="ignore"):  # the error of infinite odds is unknown
         columns["bayes_factor_mcse"] = np.where(np.isinf(factor), np.nan, factor * np.hypot(before, after))
     index = pd.Index(list(names), name="term", dtype=object)
-    return pd.DataFrame(columns, index=index, columns=INCLUSION_COLUMNS)
+    table = pd.DataFrame(columns, index=index, columns=INCLUSION_COLUMNS)
+    table["columns"] = np.full(len(names), n_columns, dtype=np.int64)
+    return table
 
 
 def shown_inclusion(inclusion: pd.DataFrame) -> tuple[str, pd.DataFrame]:

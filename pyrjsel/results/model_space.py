@@ -67,7 +67,7 @@ class ModelSpaceResults(SampledResults[SpaceModel]):
 
         Columns ``prior`` (under the constraints), ``posterior``, ``mcse``, ``ess``, ``r_hat``,
         ``bayes_factor`` (posterior over prior odds of inclusion; NaN if the prior odds have a relative error
-        above 30 %) and ``cost``.
+        above 30 %), ``cost``, and ``columns`` (how many the term has).
 
         <inclusion>
         """

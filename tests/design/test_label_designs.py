@@ -294,7 +294,7 @@ def test_columns_whose_levels_are_known():
 
 
 def test_many_whole_numbers_are_labels_on_request():
-    frame = pd.DataFrame({"y": [0, 1] * 11, "age": range(22), "b": [0, 1, 1, 0] * 5 + [0, 1]})
+    frame = pd.DataFrame({"y": [0, 1] * 22, "age": [*range(22)] * 2, "b": [0, 1, 1, 0] * 11})
     formula = "y ~ interactions({}, b)"
     for column in (frame["age"], frame["age"].astype(float)):
         data = frame.assign(age=column)
@@ -308,7 +308,8 @@ def test_many_whole_numbers_are_labels_on_request():
         design, _ = LabelDesign.from_arrays(frame["y"], frame[["b"]].assign(age=marked))
         assert len(design.levels[1]) == 22
     # Twenty are few enough, and classes and symbols are labels in any number.
-    few, _ = LabelDesign.from_arrays(frame["y"][:20], frame[["age", "b"]][:20])
+    below = frame[frame["age"] < 20]
+    few, _ = LabelDesign.from_arrays(below["y"], below[["age", "b"]])
     assert few.levels[0] == tuple(range(20))
     many, _ = LabelDesign.from_arrays(frame["age"], frame[["b"]])
     assert len(many.classes) == 22

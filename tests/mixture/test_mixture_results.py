@@ -23,6 +23,7 @@ INCLUSION = [
     "r_hat",
     "bayes_factor",
     "cost",
+    "columns",
 ]
 QUICK = {"draws": 100, "burn_in": 100, "chains": 2, "rng": 3, "progress": False, "n_jobs": 1}
 

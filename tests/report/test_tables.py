@@ -23,6 +23,7 @@ INCLUSION_COLUMNS = [
     "bayes_factor",
     "bayes_factor_mcse",
     "cost",
+    "columns",
 ]
 
 
@@ -49,7 +50,8 @@ def test_inclusion_table():
     assert np.isnan(table.loc["b:c", "bayes_factor"])
     assert table["r_hat"].isna().all()
     assert table.loc["b:c", "cost"] == 2.5
-    assert (table.dtypes == np.float64).all()
+    assert list(table["columns"]) == [1, 1]
+    assert (table.drop(columns="columns").dtypes == np.float64).all()
 
 
 def test_errors_of_bayes_factors():
