@@ -31,7 +31,7 @@ from pyrjsel.design.saved_labels import (
     label_rows_to_plain,
 )
 from pyrjsel.design.stream import Reduced, RowReader, Work
-from pyrjsel.design.terms import Aliases, Term
+from pyrjsel.design.terms import Aliases, Term, check_powers
 from pyrjsel.design.wide import NARROW, WideMatrix, WideRows, WideTerms, as_wide
 
 __all__ = [
@@ -63,6 +63,7 @@ __all__ = [
     "as_chunks",
     "as_pandas",
     "as_wide",
+    "check_powers",
     "frames_again",
     "input_design_from_plain",
     "input_design_to_plain",

@@ -73,6 +73,12 @@ def allowed_text(functions: tuple[str, ...] = ()) -> str:
     )
 
 
+# A product of powers, by the key of what is raised.
+Powers = dict[str, int]
+# Transforms that change only origin and unit.
+LINEAR = ("I", "center", "standardize", "scale")
+
+
 @dataclass(frozen=True, eq=False)
 class Expression:
     """A checked factor of a formula.
@@ -103,14 +109,14 @@ class Expression:
     @property
     def call(self) -> str | None:
         """The function of the formula that it calls as a whole: ``"C"``, ``"I"`` and the like."""
-        return _called(self.tree) if isinstance(self.tree, ast.Call) else None
+        return call_name(self.tree)
 
 
 def column_expression(name: str) -> Expression:
     """Return the factor that is the column `name`."""
     code = name if is_plain_name(name) else f"Q({name!r})"
     tree = ast.Name(id=name, ctx=ast.Load())
-    return Expression(code, name, _column_key(name), tree, (name,), ())
+    return Expression(code, name, column_key(name), tree, (name,), ())
 
 
 def level_expression(expression: Expression, level: object) -> Expression:
@@ -120,20 +126,48 @@ def level_expression(expression: Expression, level: object) -> Expression:
     )
 
 
-def power_of(expression: Expression) -> tuple[str, int]:
-    """Return the key of the base of a factor, and the power: 3 for ``I(x**3)``.
+def powers_of(expression: Expression) -> Powers:
+    """Return the powers of a factor, by key of the base: x**3 for ``I(x**3)`` and ``I((x - 1)**3 / 10 + x)``.
 
-    A factor that is not a whole power of a column is the first power of itself.
+    A polynomial is the power or the product that leads it: where lower powers are in the model, other origins
+    and units do not change what it says. Any other factor is the first power of itself.
     """
-    tree = expression.tree
-    if isinstance(tree, ast.Call) and _called(tree) == "I" and isinstance(tree.args[0], ast.BinOp):
-        inner = tree.args[0]
-        column, power = inner.left, inner.right
-        if isinstance(inner.op, ast.Pow) and isinstance(column, ast.Name) and isinstance(power, ast.Constant):
-            value = power.value
-            if type(value) is int or (type(value) is float and value.is_integer()):
-                return (_column_key(column.id), int(value)) if value >= 2 else (expression.key, 1)
-    return expression.key, 1
+    # Indicators of the levels of a factor have keys of their own.
+    return {expression.key: 1} if expression.call == "C" else _leading(expression.tree)
+
+
+def _leading(node: ast.expr) -> Powers:
+    """Return the powers of the leading product of a polynomial; none for a number."""
+    itself = {column_key(node.id) if isinstance(node, ast.Name) else ast.dump(node): 1}
+    if isinstance(node, ast.Constant):
+        return {}
+    if isinstance(node, ast.UnaryOp) and isinstance(node.op, (ast.UAdd, ast.USub)):
+        return _leading(node.operand)
+    if isinstance(node, ast.Call) and call_name(node) in LINEAR and node.args:
+        return _leading(node.args[0])
+    if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr == "square":
+        return _product(_leading(node.args[0]), 2)
+    if not isinstance(node, ast.BinOp):
+        return itself
+    left = _leading(node.left)
+    if isinstance(node.op, ast.Pow):
+        power = node.right.value if isinstance(node.right, ast.Constant) else None
+        whole = isinstance(power, (int, float)) and 1 <= power <= MAX_INTEGER and power == int(power)
+        return _product(left, int(power)) if whole else itself  # type: ignore[arg-type]
+    right = _leading(node.right)
+    if isinstance(node.op, ast.Mult):
+        return {key: left.get(key, 0) + right.get(key, 0) for key in {**left, **right}}
+    if isinstance(node.op, ast.Div) and not right:
+        return left
+    if isinstance(node.op, (ast.Add, ast.Sub)):
+        for one, other in ((left, right), (right, left)):
+            if all(one.get(key, 0) >= power for key, power in other.items()):
+                return one
+    return itself
+
+
+def _product(powers: Powers, times: int) -> Powers:
+    return {key: power * times for key, power in powers.items()}
 
 
 def is_plain_name(name: str) -> bool:
@@ -183,7 +217,7 @@ def read_expression(code: str, functions: tuple[str, ...]) -> Expression:
             "Write numbers other than 0 and 1 inside I(), and unusual column names inside Q()."
         )
     label = reader.label()
-    key = _column_key(tree.id) if isinstance(tree, ast.Name) else ast.dump(tree)
+    key = column_key(tree.id) if isinstance(tree, ast.Name) else ast.dump(tree)
     return Expression(code, label, key, tree, tuple(reader.variables), tuple(reader.called))
 
 
@@ -216,7 +250,7 @@ def check_functions(functions: object, *, needed: Sequence[str] = ()) -> dict[st
 
 def stateful_calls(tree: ast.expr) -> list[ast.Call]:
     """Return the calls of stateful transforms in `tree`, outer ones first."""
-    return [node for node in _preorder(tree) if isinstance(node, ast.Call) and _called(node) in STATEFUL]
+    return [node for node in _preorder(tree) if isinstance(node, ast.Call) and call_name(node) in STATEFUL]
 
 
 def _preorder(node: ast.AST) -> Iterator[ast.AST]:
@@ -225,11 +259,13 @@ def _preorder(node: ast.AST) -> Iterator[ast.AST]:
         yield from _preorder(child)
 
 
-def _called(node: ast.Call) -> str | None:
-    return node.func.id if isinstance(node.func, ast.Name) else None
+def call_name(node: ast.expr) -> str | None:
+    """Return the name of a function that a node calls by name, without a module."""
+    return node.func.id if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) else None
 
 
-def _column_key(name: str) -> str:
+def column_key(name: str) -> str:
+    """Return the key of the factor that is the column `name`."""
     return f"column {name}"
 
 

@@ -1,24 +1,32 @@
 """Terms, which enter or leave a model as a whole, and their parents.
 
-A term is a monomial in its factors, where ``I(x**3)`` is the third power of ``x``. The parents of a monomial
-are the other monomials that divide it.
+A term is a monomial in its factors, where ``I(x**3)`` is the third power of ``x``, as is ``I((x - 1)**3)``.
+The parents of a monomial are the other monomials that divide it.
 """
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from heapq import heapify, heappop, heappush
-from itertools import product
+from itertools import combinations_with_replacement, product
 from math import prod
 
 import numpy as np
 
+from pyrjsel._errors import DataWarning
 from pyrjsel._typing import BoolArray, FloatArray, IntArray
-from pyrjsel.design.safety import Expression, power_of
+from pyrjsel._validate import listed
+from pyrjsel._warnings import warn
+from pyrjsel.design.safety import Expression, powers_of
 
 # Differences from the combination, relative to its terms, that are rounding.
 ROUNDING = 1e-6
 # Largest number of divisors of a monomial that are looked up one by one.
 _ENUMERATED = 2**10
+
+# Polynomials that are looked for in values: their degree, relative residual and number of variables.
+MOST = 4
+EXACT = 1e-9
+SEVERAL = 3
 
 # A monomial: its variables with their powers, in a fixed order.
 Monomial = tuple[tuple[str, int], ...]
@@ -215,8 +223,8 @@ def sort_terms(members: Sequence[tuple[int, ...]], expressions: Sequence[Express
 def _monomial(term: tuple[int, ...], expressions: Sequence[Expression]) -> Monomial:
     powers: dict[str, int] = {}
     for position in term:
-        key, power = power_of(expressions[position])
-        powers[key] = powers.get(key, 0) + power
+        for key, power in powers_of(expressions[position]).items():
+            powers[key] = powers.get(key, 0) + power
     return tuple(sorted(powers.items()))
 
 
@@ -276,3 +284,50 @@ def _nearest(monomial: Monomial, known: Mapping[Monomial, object]) -> list[Monom
 
 def _divides(divisor: Monomial, powers: Mapping[str, int]) -> bool:
     return all(powers.get(key, 0) >= power for key, power in divisor)
+
+
+def check_powers(terms: Sequence[Term], X: FloatArray) -> None:
+    """Warn of terms whose values are powers or products of other terms, though heredity cannot see it.
+
+    Parameters
+    ----------
+    terms : tuple of J Term
+        The terms.
+    X : ndarray, shape (n, D)
+        Their columns.
+    """
+    narrow = [term for term in terms if len(term.columns) == 1]
+    plain = {term.name: X[:, term.start] for term in narrow if term.variables == (term.name,)}
+    hidden = []
+    for term in narrow:
+        known = [plain[name] for name in term.variables if name in plain]
+        if len(term.factors) > 1 or term.near_parents or term.name in plain:
+            continue
+        if len(known) == len(term.variables) <= SEVERAL and _is_polynomial(X[:, term.start], known):
+            hidden.append(f"{term.name} (of {listed(term.variables)})")
+    if hidden:
+        warn(
+            f"Heredity does not see that these terms are powers or products of others: {listed(hidden)}. "
+            "Write them as I(x**2) and x:z, so that models with them must have those terms.",
+            DataWarning,
+        )
+
+
+def _is_polynomial(values: FloatArray, known: list[FloatArray]) -> bool:
+    """Whether values (n,) are a polynomial of degree 2 to 4 in columns (n,) of enough different rows."""
+    spans = [np.ptp(column) or 1.0 for column in known]
+    points = np.column_stack(
+        [(column - column.mean()) / span for column, span in zip(known, spans, strict=True)]
+    )
+    distinct = np.unique(points, axis=0)
+    basis = [np.ones(len(values))]
+    for degree in range(1, MOST + 1):
+        products = combinations_with_replacement(range(len(known)), degree)
+        basis += [points[:, list(product)].prod(axis=1) for product in products]
+        if len(distinct) <= 2 * len(basis):
+            return False  # any values would be
+        matrix = np.column_stack(basis)
+        residual = values - matrix @ np.linalg.lstsq(matrix, values)[0]
+        if np.abs(residual).max() <= EXACT * np.ptp(values):
+            return degree > 1
+    return False

@@ -57,12 +57,66 @@ def test_of_what_the_formula_does_not_name_the_next_smaller_take_the_place():
 
 def test_functions_that_are_no_powers_have_no_parents():
     found = lineage(
-        "x + np.exp(x) + I(abs(x)**1.5) + I(2**x) + I((x + 1)**2) + I(x**1) + bs(x, df=4) + I(x**-2)"
+        "x + np.exp(x) + I(abs(x)**1.5) + I(2**x) + I((x + z)**1) + I(x**1) + bs(x, df=4) + I(1 / x)"
     )
     assert {order for order, _ in found.values()} == {1}
     assert all(not near for _, near in found.values())
     assert lineage("x + np.exp(z) + x:np.exp(z)")["x:np.exp(z)"] == (2, {"x", "np.exp(z)"})
     assert lineage("x + I(x**2.0)")["I(x ** 2.0)"] == (2, {"x"})
+
+
+SQUARES = (
+    "I(x * x)",
+    "I((x - 3)**2)",
+    "I(x**2 / 10)",
+    "I(-2 * x**2 + x - 1)",
+    "np.square(x)",
+    "square(x)",
+    "I(center(x)**2)",
+    "I(standardize(x) ** 2)",
+    "scale(I(x**2))",
+    "I(x * center(x))",
+)
+
+
+@pytest.mark.parametrize("square", SQUARES)
+def test_origin_and_unit_do_not_hide_a_square(square):
+    ((name, (order, near)),) = [item for item in lineage(f"x + z + {square}").items() if item[0] not in "xz"]
+    assert (order, near) == (2, {"x"})
+    cubed = lineage(f"x + {square} + I((x + 1)**3)")
+    assert cubed["I((x + 1) ** 3)"] == (3, {name})
+    models = rj.linear(f"y ~ x + {square}", frame(), heredity="strong", model_prior=rj.Uniform()).fit().models
+    assert sorted(models["terms"], key=len) == [(), ("x",), ("x", name)]
+
+
+def test_products_are_interactions_whatever_their_origin_and_unit():
+    for product in ("I(x * z)", "I(center(x) * z / 7)", "I((x - 1) * (z + 2))", "scale(x):z", "I(x * z + x)"):
+        found = lineage(f"x + z + w + {product}")
+        assert next(item for name, item in found.items() if name not in "xzw") == (2, {"x", "z"})
+    assert lineage("x + I(x**2) + z + I(x * x * z)")["I(x * x * z)"] == (3, {"I(x ** 2)", "z"})
+    # Of another variable than a column too.
+    assert lineage("np.log(abs(x)) + I(np.log(abs(x))**2)")["I(np.log(abs(x)) ** 2)"][1] == {"np.log(abs(x))"}
+    assert lineage("I(x - z) + I((x - z)**2)")["I((x - z) ** 2)"][1] == {"I(x - z)"}
+    assert lineage("C(f, merge=True) + x")["f[v]"] == (1, set())
+
+
+def test_heredity_names_the_powers_that_it_does_not_see():
+    own = {"twice": lambda v: v**2 + v, "bent": lambda v: np.maximum(v, 0.0)}
+    hidden = {
+        "x + twice(x)": r"twice\(x\) \(of x\)",
+        "x + I(abs(x)**2)": r"I\(abs\(x\) \*\* 2\) \(of x\)",
+        "x + z + I((x - z)**2)": r"I\(\(x - z\) \*\* 2\) \(of x, z\)",
+    }
+    for right, said in hidden.items():
+        with pytest.warns(rj.DataWarning, match=said):
+            rj.linear(f"y ~ {right}", frame(), functions=own, heredity="weak")
+        rj.linear(f"y ~ {right}", frame(), functions=own)
+    # None of these is a polynomial, or all functions of two values are linear.
+    data = frame().assign(w=lambda d: (d["w"] > 0) * 1.0)
+    usual = (
+        "x + z + w + twice(w) + bent(x) + np.exp(x) + I(x > 0) + I(x + z) + np.log(abs(x)) + bs(x, df=4) + f"
+    )
+    rj.linear(f"y ~ {usual}", data, functions=own, heredity="strong", coef_prior=rj.Normal(1.0))
 
 
 def test_poly_is_short_for_powers():

@@ -28,6 +28,7 @@ from pyrjsel.design import (
     WideRows,
     as_chunks,
     as_pandas,
+    check_powers,
 )
 from pyrjsel.families import Family
 from pyrjsel.model_space import (
@@ -226,6 +227,8 @@ class Selection(OverSpace):
             events=cls._family.events,
             classes=cls._family.classes,
         )
+        if choices.heredity is not None:
+            check_powers(design.terms, rows.X)
         return cls._from_parts(design, rows, replace(choices, known=tuple(data)))
 
     @classmethod
