@@ -240,8 +240,15 @@ class Table:
 
     def _series(self, name: str) -> pd.Series:
         if self._by_label and name in self._data.columns:
-            return self._data[name]  # a third of the time of iloc, which matters for wide data
-        return self._data.iloc[:, self._positions[name]]
+            series = self._data[name]  # a third of the time of iloc, which matters for wide data
+        else:
+            series = self._data.iloc[:, self._positions[name]]
+        dtype: Any = series.dtype
+        if isinstance(dtype, pd.CategoricalDtype):
+            dtype = dtype.categories.dtype
+        if isinstance(dtype, pd.IntervalDtype):  # of pandas.cut: ordered labels
+            series = series.astype("category").cat.rename_categories(str)
+        return series
 
     def check_unique(self, names: Iterable[str]) -> None:
         """Raise :class:`DataError` if one of `names` is the name of several columns."""

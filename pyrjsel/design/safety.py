@@ -56,6 +56,13 @@ STATEFUL = (*SPLINES, "center", "standardize", "scale")
 CONTRASTS = ("Treatment", "Sum", "Helmert", "Diff", "Poly")
 RESERVED = frozenset(("C", "I", "Q", *STATEFUL, *CONTRASTS, *ARRAY_MODULES))
 
+# What is written here for functions that formulas of R may call.
+CURES = {
+    "factor": "write C() for a factor",
+    "offset": "pass the offset as the parameter offset=",
+    "cbind": "give the proportion of cases as the response, and the numbers of trials as weights=",
+}
+
 _ARITHMETIC = (ast.Add, ast.Sub, ast.Mult, ast.Div, ast.FloorDiv, ast.Mod, ast.Pow)
 _LOGIC = (ast.BitAnd, ast.BitOr, ast.BitXor)
 _COMPARISONS = (ast.Eq, ast.NotEq, ast.Lt, ast.LtE, ast.Gt, ast.GtE)
@@ -351,7 +358,7 @@ class _Reader:
                 node.func = ast.Attribute(ast.Name(ARRAY_MODULES[0], ast.Load()), name, ast.Load())
                 self._check_array_call(node)
             elif name not in STATEFUL:
-                raise self._refusal(node, f"calls of {name!r} are not allowed")
+                raise self._refusal(node, CURES.get(name, f"calls of {name!r} are not allowed"))
         else:
             raise self._refusal(node, "only functions called by name are allowed")
         node.args = [self.read(item, depth) for item in node.args]

@@ -1,6 +1,7 @@
 """A formula, typed or from a file, can reach columns and the listed functions and nothing else."""
 
 import ast
+import re
 
 import numpy as np
 import pandas as pd
@@ -207,10 +208,10 @@ def test_every_listed_function_of_numpy_works(frame):
     }
     for name in ARRAY_FUNCTIONS:
         piece = arguments.get(name, "x")
-        _, data = Design.from_formula(f"y ~ np.{name}({piece}) + x", frame)
+        design, data = Design.from_formula(f"y ~ np.{name}({piece}) + x", frame)
         x = frame["x"].to_numpy()
         expected = eval(f"np.{name}({piece})", {"np": np, "x": x})
-        np.testing.assert_array_equal(data.X[:, 0], expected)
+        np.testing.assert_array_equal(data.X[:, int(design.column_names[0] == "x")], expected)
 
 
 def test_labels_lose_only_their_quotes():
@@ -230,3 +231,11 @@ def test_labels_lose_only_their_quotes():
 def test_counts_of_arguments_are_checked_before_the_call(piece, frame):
     with pytest.raises(FormulaError, match=r"takes .* argument\(s\) in a formula"):
         Design.from_formula(f"y ~ {piece}", frame)
+
+
+@pytest.mark.parametrize(
+    ("call", "cure"), [("factor(x)", "write C"), ("offset(x)", "offset="), ("cbind(x, z)", "weights=")]
+)
+def test_functions_of_r_are_refused_with_what_is_written_here(call, cure):
+    with pytest.raises(FormulaError, match=re.escape(call) + ".*" + cure):
+        read_expression(call, ())

@@ -6,8 +6,9 @@ import numpy as np
 import pandas as pd
 import pytest
 
+import pyrjsel as rj
 from pyrjsel import DataError, FormulaError, MissingDataWarning, ParameterError, UnknownNameError
-from pyrjsel.design import LabelDesign
+from pyrjsel.design import InputDesign, LabelDesign
 
 CALLS = ("interactions", "sequence")
 
@@ -313,3 +314,25 @@ def test_many_whole_numbers_are_labels_on_request():
     assert few.levels[0] == tuple(range(20))
     many, _ = LabelDesign.from_arrays(frame["age"], frame[["b"]])
     assert len(many.classes) == 22
+
+
+def test_intervals_of_cut_are_ordered_labels():
+    frame = pd.DataFrame({"y": [0, 1] * 10, "age": np.arange(20.0)})
+    edges = [-1.0, 2.0, 11.0, 20.0]
+    cut = pd.cut(frame["age"], edges)
+    levels = ("(-1.0, 2.0]", "(2.0, 11.0]", "(11.0, 20.0]")  # sorted as text, the second would be the last
+    for column in (cut, cut.astype("interval"), pd.cut(frame["age"], edges, labels=levels)):
+        data = frame.assign(age=column)
+        design, rows = LabelDesign.from_formula("y ~ interactions(age)", data, ("interactions",))
+        assert design.levels == (levels,)
+        assert rows.codes[:, 0].tolist() == cut.cat.codes.tolist()
+        new = pd.DataFrame({"age": pd.cut([15.0, 1.0], edges)})
+        assert design.encode(new).tolist() == [[2], [0]]
+    classes, rows = InputDesign.from_arrays(cut.where(frame["age"] > 0), frame[["y"]])
+    assert classes.classes == levels
+    assert rows.y.tolist() == [-1, *cut.cat.codes[1:]]
+    assert classes.decode(np.array([2, 0]), pd.RangeIndex(2)).tolist() == [levels[2], levels[0]]
+    named = [f"age[T.{level}]" for level in levels[1:]]
+    assert list(rj.linear("y ~ age", frame.assign(age=cut)).design.column_names) == named
+    halves = lambda: iter([frame.assign(age=cut)[:10], frame.assign(age=cut)[10:]])  # noqa: E731
+    assert list(rj.linear("y ~ age", halves).design.column_names) == named
