@@ -3,18 +3,21 @@
 import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import pandas as pd
 
 from pyrjsel._called import called
 from pyrjsel._errors import DataError, DataWarning
-from pyrjsel._typing import IntArray
+from pyrjsel._typing import FloatArray, IntArray
 from pyrjsel._validate import check_unicode, show
 from pyrjsel._warnings import warn
 from pyrjsel.design.frame import Level, plain_level
 from pyrjsel.design.safety import Expression
 
+# Relative difference of numbers that are one level.
+ROUNDING = 1e-9
 # Labels that are no numbers look like typing errors up to one in so many.
 MOSTLY = 10
 # Levels that are never called too many for the rows: tiny examples have no more.
@@ -94,8 +97,9 @@ def used_levels(value: Categories, label: str, what: str = "factor", least: int 
             ) from error
     else:
         check_known(found, value.levels, label)
-        present = set(found)
-        levels = tuple(item for item in value.levels if item in present)
+        present = set(level_positions(np.array(found, dtype=object), value.levels).tolist())
+        levels = tuple(item for place, item in enumerate(value.levels) if place in present)
+    levels = _merged(levels)
     check_unicode(levels, f"levels of the {what} {label!r}")
     if len(levels) < least:
         raise DataError(
@@ -159,7 +163,9 @@ def check_levels(levels: Sequence[Level], expression: Expression, n_rows: int, w
 
 def check_known(found: Iterable[object], known: tuple[Level, ...], label: str, what: str = "levels") -> None:
     """Raise :class:`DataError` if values are not among the `known` ones, called `what` in messages."""
-    strange = [item for item in found if item not in known]
+    items = list(found)
+    places = level_positions(np.array(items, dtype=object), known)
+    strange = [item for item, place in zip(items, places, strict=True) if place < 0]
     if strange:
         raise DataError(
             f"{called()} found values of {label!r} that are not among its {what}: {listed_levels(strange)}."
@@ -167,13 +173,47 @@ def check_known(found: Iterable[object], known: tuple[Level, ...], label: str, w
 
 
 def level_positions(values: np.ndarray, levels: tuple[Level, ...]) -> IntArray:
-    """Return the position of each value (n,) among `levels`, -1 if it is none of them."""
+    """Return the position of each value (n,) among `levels`, -1 if it is none of them.
+
+    Numbers that are not whole are those that they equal up to rounding.
+    """
     if values.dtype.kind in "fiu" and not any(isinstance(level, str) for level in levels):
-        known = pd.Index(np.asarray(levels, dtype=np.float64))
-        codes = known.get_indexer(pd.Index(values.astype(np.float64)))
+        index, asked = pd.Index(np.asarray(levels, dtype=np.float64)), pd.Index(values.astype(np.float64))
     else:
-        codes = pd.Index(levels, dtype=object).get_indexer(pd.Index(values, dtype=object))
-    return codes.astype(np.int64)
+        index, asked = pd.Index(levels, dtype=object), pd.Index(values, dtype=object)
+    codes: IntArray = index.get_indexer(asked).astype(np.int64)
+    lost = np.flatnonzero(codes < 0)
+    places = [place for place, level in enumerate(levels) if type(level) in (int, float)]
+    if len(lost) and places:
+        places = sorted(places, key=levels.__getitem__)
+        known: FloatArray = np.array([levels[place] for place in places], dtype=np.float64)
+        numbers = np.array([x if isinstance(x, float) else np.nan for x in values[lost].tolist()])
+        above = np.searchsorted(known, numbers)
+        for near in (np.maximum(above - 1, 0), np.minimum(above, len(known) - 1)):
+            same = _rounded(numbers, known[near])
+            codes[lost[same]] = np.array(places)[near[same]]
+    return codes
+
+
+def _rounded(one: Any, other: Any) -> Any:
+    """Whether numbers are equal up to rounding; two whole ones never are."""
+    return (np.abs(one - other) <= ROUNDING * np.abs(other)) & ((one % 1 != 0) | (other % 1 != 0))
+
+
+def _merged(levels: tuple[Level, ...]) -> tuple[Level, ...]:
+    """Return levels without those that equal others up to rounding; of equal ones the shortest stays."""
+    numbers = sorted(level for level in levels if isinstance(level, float))
+    if not _rounded(np.array(numbers[1:]), np.array(numbers[:-1])).any():
+        return levels
+    groups: list[list[Level]] = []
+    for level in numbers:
+        if groups and _rounded(level, groups[-1][0]):
+            groups[-1].append(level)
+        else:
+            groups.append([level])
+    gone = {level for same in groups for level in same}
+    gone -= {min(same, key=lambda level: (len(repr(level)), level)) for same in groups}
+    return tuple(level for level in levels if level not in gone)
 
 
 def level_codes(value: Categories, levels: tuple[Level, ...], expression: Expression) -> IntArray:

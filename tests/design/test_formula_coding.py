@@ -5,6 +5,7 @@ import pandas as pd
 import patsy
 import pytest
 
+import pyrjsel as rj
 from pyrjsel import DataError, FormulaError, MissingDataWarning, ParameterError, UnknownNameError
 from pyrjsel.design import Design
 
@@ -183,7 +184,7 @@ def test_sums_of_comparisons_count():
 def test_integers_do_not_overflow():
     frame = pd.DataFrame({"y": [1.0, 2, 3], "x": np.array([100, 120, 127], dtype=np.int8)})
     _, data = Design.from_formula("y ~ I(x**2) + I(x + 100) + I(x**-1)", frame)
-    np.testing.assert_array_equal(data.X[:, :2], [[10000, 200], [14400, 220], [16129, 227]])
+    np.testing.assert_array_equal(data.X[:, :2], [[200, 10000], [220, 14400], [227, 16129]])
     np.testing.assert_allclose(data.X[:, 2], [1 / 100, 1 / 120, 1 / 127], rtol=1e-15)  # one rounding each
 
 
@@ -433,3 +434,34 @@ def test_users_functions():
 def test_bad_functions_are_refused(functions, words):
     with pytest.raises(ParameterError, match=words):
         Design.from_formula("y ~ x", make_frame(), functions=functions)
+
+
+TWICE = [0.1 + 0.2, 0.3, 0.7, 0.1 * 7, 1.1, 1.1 * (1 + 5e-10), 1.1 * (1 + 2e-9), 30.0, 0.1 * 300 + 1e-13]
+
+
+def test_numbers_that_are_equal_up_to_rounding_are_one_level():
+    frame = pd.DataFrame({"y": np.arange(18.0) % 7, "x": TWICE * 2})
+    levels = (0.3, 0.7, 1.1, 1.1 * (1 + 2e-9), 30.0)
+    expected = np.eye(5)[[0, 0, 1, 1, 2, 2, 3, 4, 4] * 2, 1:]
+    design, data = Design.from_formula("y ~ C(x)", frame)
+    assert design.layout.factors[0].levels == levels
+    np.testing.assert_array_equal(data.X, expected)
+    new = pd.DataFrame({"x": [0.1 + 0.2, 0.3 * (1 - 2e-16), 30.0]})
+    np.testing.assert_array_equal(design.transform(new).X, np.eye(5)[[0, 0, 4], 1:])
+    with pytest.raises(DataError, match=r"unseen levels .*0\.301"):
+        design.transform({"x": [0.301]})
+    _, data = Design.from_formula(f"y ~ C(x, levels={list(levels)})", frame)
+    np.testing.assert_array_equal(data.X, expected)
+    categories = frame.assign(x=pd.Categorical(frame["x"]))
+    np.testing.assert_array_equal(Design.from_formula("y ~ x", categories)[1].X, expected)
+    halves = [frame[:5], frame[5:]]
+    model = rj.linear("y ~ C(x)", halves)
+    assert model.design.layout.factors[0].levels == levels
+    np.testing.assert_array_equal(model.design.transform(frame).X, expected)
+
+
+def test_whole_numbers_are_never_one_level():
+    whole = np.tile([4e9, 4e9 + 1, 4e9 + 2], 6)
+    for x in (whole, whole.astype(np.int64)):
+        design, _ = Design.from_formula("y ~ C(x)", pd.DataFrame({"y": np.arange(18.0) % 7, "x": x}))
+        assert len(design.layout.factors[0].levels) == 3
