@@ -10,6 +10,9 @@ out, and a level is a partial Cholesky factorisation with the rounding errors of
 filled when a model extends it; over all 2^D models that takes about 3 multiplications per model, since half
 of them end in the last column, a quarter in the last but one, and so on.
 
+No other model extends a model that ends within a term. Such levels take turns in two pieces of memory, and
+only those that end with a term have one of their own: a factor of D levels takes D^2 numbers, not D^3.
+
 For averages, levels also have V_ii, b_i and T = V A_gl for the model's columns, and the residual of the
 linear form of the coefficients in the intercept of the design's own columns.
 """
@@ -22,6 +25,7 @@ from libc.string cimport memset
 
 import numpy as np
 
+from pyrjsel._errors import DataError
 from pyrjsel.selection.priors._score cimport CONJUGATE, MIXTURE, GaussianScore, posterior_t
 from pyrjsel.selection.evidence._student cimport StudentCdf
 
@@ -39,6 +43,8 @@ cdef struct level_t:
     int rest                     # number of columns after it
     bint filled, void            # invalid: a column depends on previous ones
     double pivot, log_det, fit, share, least, penalty, log_weight
+    bint inner                   # the last column is not the last of its term
+    double* own                  # memory of the level where it is
     double form_mean, form_square
     double* r                    # (rest, rest), upper triangle, row by row
     double* s                    # (rest)
@@ -83,6 +89,8 @@ cdef class Subsets:
     cdef const double* log_weights
     cdef const double* penalty
     cdef const int* start
+    cdef const unsigned char* inner
+    cdef double* turns[2]
     cdef int size, n_terms, depth, most
     cdef bint averaging, failed
     cdef level_t* levels
@@ -94,6 +102,7 @@ cdef class Subsets:
                  const double[::1] log_weights not None, const double[::1] penalty not None,
                  const double[::1] form not None, int most):
         cdef level_t* root
+        cdef const unsigned char[::1] inner
         self.size = matrix.shape[0]
         self.n_terms = term_start.shape[0] - 1
         self.n_words = max(1, (self.n_terms + 63) // 64)
@@ -103,7 +112,12 @@ cdef class Subsets:
                 or form.shape[0] != self.size:
             raise ValueError("the arrays of a list of models do not fit together")
         self.score = score
-        self.arrays = (matrix, cross, term_start, log_weights, penalty, form)
+        # Whether columns are followed by others of their term.
+        within = np.ones(self.size, dtype=np.uint8)
+        within[np.asarray(term_start)[1:] - 1] = 0
+        inner = within
+        self.arrays = (matrix, cross, term_start, log_weights, penalty, form, inner)
+        self.inner = &inner[0]
         self.matrix = &matrix[0, 0]
         self.log_weights = &log_weights[0]
         self.penalty = &penalty[0]
@@ -130,24 +144,35 @@ cdef class Subsets:
         cdef int k
         if self.levels != NULL:
             for k in range(1, self.most + 1):
-                free(self.levels[k].r)      # all arrays of a level are in one piece of memory
+                free(self.levels[k].own)    # all arrays of a level are in one piece of memory
             free(self.levels)
+        for k in range(2):
+            free(self.turns[k])
+            self.turns[k] = NULL
         free(self.current)
         self.levels = NULL
         self.current = NULL
 
     # ------------------------------------------------------------------ the stack
 
-    cdef int allocate(self, int depth) noexcept nogil:
-        """Allocate a level, which has at most D - depth columns after its last."""
+    cdef int allocate(self, int depth, bint inner) noexcept nogil:
+        """Give memory to a level, which has at most D - depth columns after its last."""
         cdef level_t* level = &self.levels[depth]
         cdef Py_ssize_t rest = self.size - depth
-        if level.r != NULL:
+        cdef double** memory = &self.turns[depth & 1] if inner else &level.own
+        # rest * (rest + depth + 2) + 2 * depth at most at any depth
+        cdef Py_ssize_t most = self.size * (self.size + 2)
+        if level.r != NULL and level.inner == inner:
             return 0
-        level.r = <double*> malloc((rest * rest + 2 * rest + depth * rest + 2 * depth) * sizeof(double))
-        if level.r == NULL:
+        if memory[0] == NULL:
+            if not inner:
+                most = rest * rest + 2 * rest + depth * rest + 2 * depth
+            memory[0] = <double*> malloc(most * sizeof(double))
+        if memory[0] == NULL:
             self.failed = True
             return 1
+        level.r = memory[0]
+        level.inner = inner
         level.s = level.r + rest * rest
         level.form = level.s + rest
         level.v = level.form + rest
@@ -198,7 +223,7 @@ cdef class Subsets:
         level.column = column
         level.rest = self.size - column - 1
         level.filled = False
-        level.void = up.void or self.allocate(self.depth) != 0
+        level.void = up.void or self.allocate(self.depth, self.inner[column]) != 0
         if level.void:
             return
         level.pivot = up.r[<Py_ssize_t> at * up.rest + at]
@@ -431,9 +456,12 @@ cdef class Subsets:
             raise ValueError(f"models must have {self.n_words} words")
 
     def check_memory(self):
-        """Raise MemoryError if a pass ran out of memory, which invalidates its results."""
+        """Raise DataError if a pass ran out of memory, which invalidates its results."""
         if self.failed:
-            raise MemoryError("no memory for the levels of a tree of models")
+            raise DataError(
+                f"There is no memory for models of {self.most:,} columns, which take {self.most:,} squared "
+                "numbers for each of their terms. Set a smaller max_size, or merge levels of factors."
+            )
 
 
 def add_up(const uint64_t[:, ::1] models not None, const double[::1] mass not None,
