@@ -309,6 +309,9 @@ class _Reader:
         if isinstance(node, ast.Constant):
             self._check_constant(node)
         elif isinstance(node, ast.Name):
+            if not self._code.isascii():
+                # Python would take the micro sign for a Greek letter, and full-width letters for others.
+                node.id = ast.get_source_segment(self._code, node) or node.id
             self._check_name(node)
             self.variables[node.id] = None
         elif isinstance(node, ast.Call):

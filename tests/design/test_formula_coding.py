@@ -465,3 +465,29 @@ def test_whole_numbers_are_never_one_level():
     for x in (whole, whole.astype(np.int64)):
         design, _ = Design.from_formula("y ~ C(x)", pd.DataFrame({"y": np.arange(18.0) % 7, "x": x}))
         assert len(design.layout.factors[0].levels) == 3
+
+
+# Identifiers that Python takes for one another: the micro sign and the Greek letter, wide letters,
+# a ligature.
+ALIKE = [("\u00b5g", "\u03bcg"), ("\uff58", "x"), ("\ufb01t", "fit")]
+
+
+@pytest.mark.parametrize(("name", "other"), ALIKE)
+def test_names_of_columns_are_used_as_they_are(name, other):
+    frame = pd.DataFrame({"y": np.arange(6.0), name: [1.0, 3, 2, 5, 4, 8], other: [0.5, 2, 7, 1, 1, 3]})
+    for one in (name, other):
+        for right, values in (
+            (one, frame[one]),
+            (f"I({one} + 1)", frame[one] + 1),
+            (f"np.sqrt({one})", frame[one] ** 0.5),
+        ):
+            design, data = Design.from_formula(f"y ~ {right}", frame)
+            np.testing.assert_array_equal(data.X[:, 0], values)
+            assert design.terms[0].variables == (one,)
+            again = Design.from_dict(design.to_dict())
+            np.testing.assert_array_equal(again.transform(frame[[one]]).X[:, 0], values)
+    both, _ = Design.from_formula(f"y ~ {name} * {other} + poly({name}, 2)", frame)
+    assert [term.name for term in both.terms] == [name, other, f"I({name} ** 2)", f"{name}:{other}"]
+    assert Design.from_formula("y ~ .", frame)[0].column_names == (name, other)
+    with pytest.raises(UnknownNameError, match=name):
+        Design.from_formula(f"y ~ I({name} + 1)", frame[["y", other]])
