@@ -26,7 +26,7 @@ from pyrjsel.design.formula import CodingFactor, Subterm, code_terms
 from pyrjsel.design.frame import Column, Kind, Level, Table
 from pyrjsel.design.layout import Factor, Layout, Variable, width
 from pyrjsel.design.merging import split_levels
-from pyrjsel.design.safety import Expression, read_expression
+from pyrjsel.design.safety import Expression, is_boolean, read_expression
 from pyrjsel.design.terms import make_terms, sort_terms
 from pyrjsel.design.transforms import State
 
@@ -302,7 +302,7 @@ def learn_factors(
     specs: list[CodingFactor] = []
     for expression in expressions:
         value, states = evaluator.learn(expression)
-        factor, spec = make_factor(expression, value, states)
+        factor, spec = make_factor(expression, value, states, columns)
         factors.append(factor)
         specs.append(spec)
         if isinstance(value, Categories):
@@ -315,7 +315,10 @@ def learn_factors(
 
 
 def make_factor(
-    expression: Expression, value: FloatArray | Categories, states: tuple[State, ...]
+    expression: Expression,
+    value: FloatArray | Categories,
+    states: tuple[State, ...],
+    columns: Mapping[str, Held],
 ) -> tuple[Factor, CodingFactor]:
     """Return a factor and its properties for the coding."""
     if isinstance(value, Categories):
@@ -323,7 +326,9 @@ def make_factor(
         spec = CodingFactor(expression.label, 1, levels, value.contrast)
         return Factor(expression, states, 1, levels), spec
     width = value.shape[1]
-    return Factor(expression, states, width, None), CodingFactor(expression.label, width)
+    flags = [name for name in expression.variables if columns[name].kind == "boolean"]
+    spec = CodingFactor(expression.label, width, boolean=is_boolean(expression.tree, flags))
+    return Factor(expression, states, width, None), spec
 
 
 def make_layout(

@@ -52,12 +52,13 @@ class Node:
 
 @dataclass(frozen=True, eq=False)
 class CodingFactor:
-    """Properties of a factor that its coding needs."""
+    """Properties of a factor that its coding needs; a boolean one is coded as a factor of two levels."""
 
     label: str
     n_columns: int = 1
     levels: tuple[object, ...] | None = None
     contrast: object = None
+    boolean: bool = False
 
 
 @dataclass(frozen=True, eq=False)
@@ -69,7 +70,7 @@ class Subterm:
     factors : tuple of int
         Positions of its factors.
     contrasts : tuple of (ndarray, shape (levels, columns), or None)
-        Contrast matrix of each categorical factor; None for a numeric one.
+        Contrast matrix of each categorical factor; None for a numeric one, and for a boolean one as 0 and 1.
     """
 
     factors: tuple[int, ...]
@@ -112,8 +113,10 @@ class _Factor:
     def __init__(self, position: int, spec: CodingFactor) -> None:
         self.position = position
         self._spec = spec
-        if spec.levels is None:
-            self._value: Any = np.zeros((1, spec.n_columns))
+        if spec.boolean:
+            self._value: Any = patsy.builtins.C([], _Flag(), (False, True))
+        elif spec.levels is None:
+            self._value = np.zeros((1, spec.n_columns))
         else:
             self._value = patsy.builtins.C([], _patsy_contrast(spec), spec.levels)
 
@@ -164,19 +167,31 @@ def code_terms(
         re.sub("\0(\\d+)\0", lambda found: factors[int(found[1])].label, name) for name in info.column_names
     ]
     # patsy lists those without numeric factors first, then the others by the set of their numeric factors.
-    coded = {id(term): tuple(map(_subterm, pieces)) for term, pieces in info.term_codings.items()}
+    coded = {
+        id(term): tuple(_subterm(piece, factors) for piece in pieces)
+        for term, pieces in info.term_codings.items()
+    }
     columns = {id(term): tuple(labels[where]) for term, where in info.term_slices.items()}
     return [coded[id(term)] for term in patsy_terms], [columns[id(term)] for term in patsy_terms]
 
 
-def _subterm(piece: Any) -> Subterm:
-    contrasts = [
-        np.array(piece.contrast_matrices[factor].matrix, dtype=np.float64)
-        if factor in piece.contrast_matrices
-        else None
-        for factor in piece.factors
-    ]
+def _subterm(piece: Any, factors: Sequence[CodingFactor]) -> Subterm:
+    contrasts: list[FloatArray | None] = []
+    for factor in piece.factors:
+        coding = piece.contrast_matrices.get(factor)
+        itself = coding is None or (factors[factor.position].boolean and coding.matrix.shape[1] == 1)
+        contrasts.append(None if itself else np.array(coding.matrix, dtype=np.float64))
     return Subterm(tuple(factor.position for factor in piece.factors), tuple(contrasts))
+
+
+class _Flag:
+    """The coding of a boolean: itself, or one column for each value where lower terms do not span it."""
+
+    def code_with_intercept(self, levels: Sequence[object]) -> Any:
+        return patsy.ContrastMatrix(np.eye(2), ["[False]", "[True]"])
+
+    def code_without_intercept(self, levels: Sequence[object]) -> Any:
+        return patsy.ContrastMatrix(np.array([[0.0], [1.0]]), [""])
 
 
 class _Indicators:

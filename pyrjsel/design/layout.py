@@ -222,7 +222,8 @@ def assemble(
     for term in subterms:
         for subterm in term:
             blocks = [
-                values[factor] if contrast is None else contrast[values[factor]]
+                # Values of a boolean are floats, in one column.
+                values[factor] if contrast is None else contrast[values[factor].ravel().astype(np.intp)]
                 for factor, contrast in zip(subterm.factors, subterm.contrasts, strict=True)
             ]
             position = _multiply(blocks, X, position)

@@ -247,9 +247,9 @@ def _part(item: Mapping[str, Any], term: tuple[int, ...], factors: Sequence[Fact
     for position, contrast in zip(members, contrasts, strict=True):
         levels = factors[position].levels
         if levels is None:
-            if contrast is not None:
+            if contrast is not None and not np.array_equal(contrast, np.eye(2)):  # of a boolean
                 raise bad("a numeric factor has a contrast")
-            checked.append(None)
+            checked.append(_copied(contrast))
             continue
         if not (
             isinstance(contrast, np.ndarray)

@@ -9,7 +9,7 @@ way.
 import ast
 import keyword
 import math
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from types import MappingProxyType
 
@@ -130,6 +130,18 @@ def level_expression(expression: Expression, level: object) -> Expression:
     """Return a factor that merges levels as the indicator of one of them: ``x[b]``."""
     return replace(
         expression, label=f"{expression.label}[{level}]", key=f"level {level!r} of {expression.key}"
+    )
+
+
+def is_boolean(node: ast.expr, flags: Collection[str]) -> bool:
+    """Whether a factor is True or False in each row, where the columns `flags` are."""
+    if call_name(node) == "I":
+        return is_boolean(node.args[0], flags)  # type: ignore[attr-defined]
+    return (
+        (isinstance(node, ast.Name) and node.id in flags)
+        or isinstance(node, ast.Compare)
+        or (isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.Invert))
+        or (isinstance(node, ast.BinOp) and isinstance(node.op, _LOGIC))
     )
 
 

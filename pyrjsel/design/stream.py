@@ -289,7 +289,7 @@ def _code(
         assert isinstance(labels, Categories)  # the expression is a call of C()
         left = make_classes(plan.expressions[0], plan.classes, labels, states[0], scan.columns)
     made = [
-        make_factor(expression, value, known)
+        make_factor(expression, value, known, scan.columns)
         for expression, value, known in zip(plan.expressions[1:], values[1:], states[1:], strict=True)
     ]
     factors, specs = [factor for factor, _ in made], [spec for _, spec in made]

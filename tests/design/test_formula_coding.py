@@ -169,10 +169,10 @@ def test_transforms_of_transforms():
 def test_booleans_are_columns_of_their_own_name():
     frame = pd.DataFrame({"y": [1.0, 2, 3, 5], "s": [True, False, True, True], "x": [1.0, 2, 3, 4]})
     design, data = Design.from_formula("y ~ s + I(x > 2) + s:x + C(s)", frame)
-    assert design.column_names == ("s", "I(x > 2)", "C(s)[T.True]", "s:x")
+    assert design.column_names == ("s", "I(x > 2)", "C(s)[T.True]", "s[False]:x", "s[True]:x")
     np.testing.assert_array_equal(data.X[:, 0], [1, 0, 1, 1])
     np.testing.assert_array_equal(data.X[:, 1], [0, 0, 1, 1])
-    np.testing.assert_array_equal(data.X[:, 3], [1, 0, 3, 4])
+    np.testing.assert_array_equal(data.X[:, 3:], [[0, 1], [2, 0], [0, 3], [0, 4]])
 
 
 def test_sums_of_comparisons_count():
@@ -491,3 +491,41 @@ def test_names_of_columns_are_used_as_they_are(name, other):
     assert Design.from_formula("y ~ .", frame)[0].column_names == (name, other)
     with pytest.raises(UnknownNameError, match=name):
         Design.from_formula(f"y ~ I({name} + 1)", frame[["y", other]])
+
+
+BOOLEANS = (
+    *("b", "b + x", "b:x", "b * x", "x + b:x", "b:c", "b + b:c"),
+    *("g:b", "g + g:b", "b + b:g", "I(x > 0):x", "I(b & c):x", "b:x:g", "I(~b):x"),
+)
+
+
+@pytest.mark.parametrize("right", BOOLEANS)
+def test_booleans_in_interactions_are_factors_as_in_r(right):
+    """The columns of R's model.matrix, of which patsy's span the same space; without a redundant one."""
+    rng = np.random.default_rng(0)
+    frame = pd.DataFrame({"y": rng.normal(size=12), "x": rng.normal(size=12), "g": [*"uvw"] * 4})
+    frame = frame.assign(b=[True, False] * 6, c=[True, True, False] * 4)
+    design, data = Design.from_formula(f"y ~ {right}", frame)
+    theirs = np.asarray(patsy.dmatrix(right, frame))
+    ours = np.column_stack([np.ones(12), data.X])
+    assert ours.shape == theirs.shape
+    assert (
+        np.linalg.matrix_rank(np.hstack([ours, theirs])) == np.linalg.matrix_rank(theirs) == theirs.shape[1]
+    )
+    again = Design.from_dict(design.to_dict())
+    np.testing.assert_array_equal(again.transform(frame).X, data.X)
+    # New rows may have them as 0 and 1, and chunks have one value alone.
+    np.testing.assert_array_equal(design.transform(frame.astype({"b": float})[3:]).X, data.X[3:])
+    parts = [part for _, part in frame.groupby("b")]
+    chunked = rj.linear(f"y ~ {right}", parts).design
+    assert chunked.column_names == design.column_names
+    np.testing.assert_array_equal(chunked.transform(frame).X, data.X)
+
+
+def test_names_of_columns_of_booleans():
+    frame = pd.DataFrame({"y": np.arange(8.0), "b": [True, False] * 4, "x": [1.0, 5, 2, 4, 3, 1, 1, 9]})
+    assert Design.from_formula("y ~ b * x", frame)[0].column_names == ("b", "x", "b:x")
+    assert Design.from_formula("y ~ b:x", frame)[0].column_names == ("b[False]:x", "b[True]:x")
+    numbers = frame.astype({"b": int})
+    assert Design.from_formula("y ~ b:x", numbers)[0].column_names == ("b:x",)
+    assert Design.from_formula("y ~ I(b * 1):x", frame)[0].column_names == ("I(b * 1):x",)
