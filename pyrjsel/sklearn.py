@@ -21,6 +21,7 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 import pandas as pd
+import scipy.sparse
 from numpy.typing import ArrayLike, NDArray
 from pandas.api.types import is_numeric_dtype
 from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin, RegressorMixin, clone
@@ -29,7 +30,9 @@ from sklearn.utils import Tags, check_random_state, column_or_1d, get_tags
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
 
+from pyrjsel._called import called
 from pyrjsel._core import special
+from pyrjsel._errors import DataError
 from pyrjsel._typing import FloatArray
 from pyrjsel._validate import bad_value, check_choice, check_real, unmasked
 from pyrjsel.design import as_pandas
@@ -62,6 +65,8 @@ class _Estimator(BaseEstimator):
     def _columns(self, X: Any) -> tuple[Any, bool]:
         """Return data with other tables converted to pandas, and whether some columns are not numeric."""
         X = as_pandas(unmasked(X))
+        if not isinstance(X, pd.DataFrame):
+            _refuse_dates(X, "X")
         mixed = isinstance(X, pd.DataFrame) and not all(map(is_numeric_dtype, X.dtypes))
         return X, mixed
 
@@ -146,6 +151,7 @@ class _Selection(_Estimator):
         """Fit the model of checked columns and response."""
         family = self._family()
         if sample_weight is not None:
+            _refuse_dates(sample_weight, "sample_weight")
             sample_weight = _check_sample_weight(
                 unmasked(sample_weight), X, dtype=np.float64, ensure_non_negative=True
             )
@@ -385,6 +391,7 @@ class SelectionRegressor(RegressorMixin, _Selection):
         DataError
             If the data cannot be used: counts that are none, or positive responses of 0 or less, too.
         """
+        _refuse_dates(y, "y")
         X, y = self._checked(X, y, y_numeric=True)
         self._fit(X, y.astype(np.float64), sample_weight)
         return self
@@ -667,3 +674,13 @@ def _rng(random_state: Any) -> Any:
     if isinstance(random_state, np.random.RandomState):
         return int(check_random_state(random_state).randint(2**31 - 1))
     return random_state
+
+
+def _refuse_dates(values: Any, name: str) -> None:
+    """Raise :class:`DataError` for an array of dates, which scikit-learn would take for integers."""
+    kind = None if scipy.sparse.issparse(values) else np.asarray(values).dtype
+    if kind is not None and kind.kind in "mM":
+        raise DataError(
+            f"The {name!r} of {called()} must hold numbers. Got {kind} instead: convert it to a number, such "
+            "as days since a date."
+        )

@@ -272,3 +272,20 @@ def test_options_of_fit_are_a_mapping_without_parameters(kind, given):
     X = pd.DataFrame({"a": np.arange(20.0), "b": np.arange(20) % 3})
     with pytest.raises(rj.ParameterError, match=r"'fit_options' parameter of .* must be None or a mapping"):
         kind(fit_options=given).fit(X, np.arange(20) % 2)
+
+
+@pytest.mark.parametrize("kind", ["datetime64[ns]", "datetime64[D]", "timedelta64[s]"])
+def test_arrays_of_dates_are_refused(kind):
+    dates, numbers = np.arange(20).astype(kind), np.arange(20.0)
+    X = np.column_stack([numbers, numbers**2])
+    for estimator, y in ((SelectionRegressor(), numbers), (MixtureSelectionClassifier(), numbers % 2)):
+        for wrong in (np.column_stack([dates, dates]), [[date] for date in dates]):
+            with pytest.raises(rj.DataError, match=r"The 'X' of \w+\.fit must hold numbers. Got (date|time)"):
+                estimator.fit(wrong, y)
+    with pytest.raises(rj.DataError, match=r"The 'y' of SelectionRegressor\.fit must hold numbers"):
+        SelectionRegressor().fit(X, dates)
+    with pytest.raises(rj.DataError, match="The 'sample_weight' of SelectionRegressor"):
+        SelectionRegressor().fit(X, numbers % 7, dates)
+    fitted = SelectionRegressor(random_state=1).fit(X, numbers % 7)
+    with pytest.raises(rj.DataError, match=r"The 'X' of SelectionRegressor\.predict"):
+        fitted.predict(np.column_stack([dates, dates]))

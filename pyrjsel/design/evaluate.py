@@ -14,7 +14,7 @@ import numpy as np
 import pandas as pd
 
 from pyrjsel._called import called
-from pyrjsel._errors import DataError, FormulaError
+from pyrjsel._errors import DataError, FormulaError, ParameterError
 from pyrjsel._typing import FloatArray
 from pyrjsel._validate import show
 from pyrjsel.design.categories import Asked, Categories, Contrast, check_asked
@@ -24,6 +24,9 @@ from pyrjsel.design.transforms import OutsideKnotsError, State, Summary, apply_t
 
 Function = Callable[..., object]
 _T = TypeVar("_T")
+
+# Relative difference of the values of a function on all rows and on a part that is due to rounding.
+SAME = 1e-9
 
 _OPERATORS: dict[type[ast.operator], Function] = {
     ast.Add: operator.add,
@@ -70,11 +73,12 @@ class Evaluator:
         self._slots: dict[int, int] = {}
         self._learning = False
         self._asked: list[Asked] = []
+        self.checking = False  # whether the user's functions are tried on parts of the rows
 
     def learn(self, expression: Expression) -> tuple[FloatArray | Categories, tuple[State, ...]]:
         """Return the value of a factor, and the learned states of its transforms, outer ones first."""
         self._prepare(expression)
-        self._learning = True
+        self._learning = self.checking = True
         value = self._finish(self._value(expression.tree))
         for asked in self._asked:
             check_asked(asked.label, asked.known(), expression)
@@ -180,7 +184,40 @@ class Evaluator:
         named = {item.arg: self._value(item.value) for item in node.keywords if item.arg is not None}
         args = [item.values if isinstance(item, Categories) else item for item in args]
         named = {key: item.values if isinstance(item, Categories) else item for key, item in named.items()}
-        return self._shaped(self._functions[name](*args, **named), f"{name}()")
+        found = self._shaped(self._functions[name](*args, **named), f"{name}()")
+        if self.checking and self._n_rows > 1:
+            self._check_by_row(name, args, named, found)
+        return found
+
+    def _check_by_row(
+        self, name: str, args: list[object], named: dict[str, object], found: np.ndarray
+    ) -> None:
+        """Raise :class:`ParameterError` if a function gives other values for rows on their own."""
+        for part in (slice(0, None, 2), slice(1, None, 2)):
+
+            def some(value: Any, part: slice = part) -> Any:
+                rows = isinstance(value, np.ndarray) and value.ndim and len(value) == self._n_rows
+                return value[part] if rows else value
+
+            try:
+                again = np.asarray(
+                    unmasked(
+                        self._functions[name](
+                            *map(some, args), **{key: some(value) for key, value in named.items()}
+                        )
+                    )
+                )
+                same = again.shape == found[part].shape and _equal(again, found[part])
+                reason = "it gives other values"
+            except (ValueError, TypeError, IndexError, KeyError, ArithmeticError) as error:
+                same, reason = False, f"it says {error}"
+            if not same:
+                raise ParameterError(
+                    f"The 'functions' parameter of {called()} has {name!r}, which does not work row by row: "
+                    f"for every second row alone {reason}, so that predictions would depend on the other new "
+                    "rows. Compute the column in the data, or use center(), standardize() or a spline, which "
+                    "keep what they learn."
+                )
 
     def _stateful(self, node: ast.Call) -> object:
         name, args, named = self._arguments(node)
@@ -402,6 +439,14 @@ class Evaluator:
 
     def _refusal(self, reason: str) -> FormulaError:
         return FormulaError(f"The formula of {called()} {reason}, in {show(self._expression.label)}.")
+
+
+def _equal(one: np.ndarray, other: np.ndarray) -> bool:
+    """Whether arrays of one shape are equal, numbers up to rounding."""
+    if one.dtype.kind in "fiub" and other.dtype.kind in "fiub":
+        size = np.abs(other[np.isfinite(other)]).max(initial=0)
+        return bool(np.allclose(one, other, rtol=SAME, atol=SAME * size, equal_nan=True))
+    return bool((pd.isna(one) == pd.isna(other)).all() and (pd.isna(one) | (one == other)).all())
 
 
 def _read_contrast(node: ast.expr) -> Contrast | None:

@@ -47,6 +47,8 @@ READERS = {
 TableLike = pd.DataFrame | Mapping[str, Any] | Any
 # Least number of columns of a data frame that are read from a matrix, if they are one.
 MANY = 256
+# An integer of 64 bits beyond all that are accepted.
+MANY_BITS = 2**62
 # Packages whose tables are accepted, through narwhals.
 PACKAGES = ("polars", "pyarrow", "modin", "cudf", "narwhals")
 # Nullable dtypes of pandas by the names of arrow types. By default integers with missing values would become
@@ -119,9 +121,12 @@ def as_pandas(data: Any) -> Any:
         text = [name for name, dtype in found.schema.items() if dtype == nw.Categorical]
         found = found.with_columns(nw.col(*text).cast(nw.String)) if text else found
     try:
-        # pandas and arrow have no larger integers.
-        large = [name for name, dtype in found.schema.items() if dtype in (nw.Int128, nw.UInt128)]
-        table = (found.with_columns(nw.col(*large).cast(nw.Int64)) if large else found).to_arrow()
+        # Arrow has no integers of 128 bits; those that become 2**62 are refused like all beyond 2**53.
+        for kind, least in ((nw.Int128, -MANY_BITS), (nw.UInt128, 0)):
+            wide = [name for name, dtype in found.schema.items() if dtype == kind]
+            if wide:
+                found = found.with_columns(nw.col(*wide).clip(least, MANY_BITS).cast(nw.Int64))
+        table = found.to_arrow()
         lacking = {str(column.type) for column in table.columns if column.null_count}
         nullable = {name: dtype for name, dtype in NULLABLE.items() if name in lacking}
         return table.to_pandas(types_mapper=lambda kind: nullable.get(str(kind)))

@@ -139,7 +139,7 @@ def conform(column: Column, variable: Variable) -> Column:
     """Return a column of new data in its kind of the fit, or raise :class:`DataError`.
 
     Numbers may have any numeric or boolean dtype, booleans may be 0 and 1, text may be categories of text and
-    vice versa, and categories of numbers may be numbers.
+    vice versa, and categories of numbers may be numbers and vice versa.
     """
     # Only that it is categorical matters here: the factors keep their own levels.
     levels = () if variable.categorical else None
@@ -150,11 +150,13 @@ def conform(column: Column, variable: Variable) -> Column:
             empty = np.full(len(column.values), None, dtype=object)
         return Column(column.name, variable.kind, empty, column.missing, levels)
     text = variable.kind == "text"
-    if text != (column.kind == "text") or (column.categorical and not (variable.categorical or text)):
+    if text != (column.kind == "text"):
         raise _other_kind(column, variable)
     if text or variable.categorical:
         return Column(column.name, variable.kind, column.values.astype(object), column.missing, levels)
     values = column.values
+    if column.categorical:
+        values = np.where(column.missing, np.nan, values).astype(np.float64)
     if variable.kind == "boolean":
         present = values[~column.missing]
         if not ((present == 0) | (present == 1)).all():

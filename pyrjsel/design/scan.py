@@ -351,6 +351,7 @@ def scan_chunk(frame: pd.DataFrame, number: int, plan: Plan, states: Sequence[St
         factors: tuple[Found, ...] | None = None
         if n_complete:
             evaluator = Evaluator(rows.columns, n_complete, plan.functions)
+            evaluator.checking = number == 1
             factors = tuple(
                 Found.of(expression, known, evaluator)
                 for expression, known in zip(plan.expressions, states, strict=True)

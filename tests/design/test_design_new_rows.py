@@ -96,7 +96,7 @@ def test_unseen_levels_are_named(frame):
         ("g", [1, 2]),
         ("g", pd.Categorical([1, 2])),
         ("x", ["1", "2"]),
-        ("x", pd.Categorical([1.0, 2.0])),
+        ("x", pd.Categorical(["1.0", "2.0"])),
         ("k", ["1", "2"]),
         ("s", ["True", "False"]),
         ("c", [0, 1]),
@@ -173,3 +173,14 @@ def test_the_response_of_new_rows(frame):
         design.response_of(frame[["x"]])
     centred, data = Design.from_formula("center(y) ~ x", frame)
     np.testing.assert_array_equal(centred.response_of(frame.iloc[:4]), data.y[:4])
+
+
+def test_numbers_of_the_fit_may_be_categories_in_new_rows_and_vice_versa():
+    frame = pd.DataFrame({"y": np.arange(6.0), "k": [1, 2, 3] * 2, "flag": [True, False] * 3})
+    design, _ = Design.from_formula("y ~ k + flag", frame)
+    new = pd.DataFrame({"k": pd.Categorical([1, 2, None]), "flag": pd.Categorical([False, True, True])})
+    np.testing.assert_array_equal(design.transform(new).X, [[1, 0], [2, 1], [np.nan, np.nan]])
+    levels, _ = Design.from_formula("y ~ k", frame.astype({"k": "category"}))
+    np.testing.assert_array_equal(levels.transform(frame[:3]).X, [[0, 0], [1, 0], [0, 1]])
+    with pytest.raises(DataError, match=r"'k' .*must hold integer values.*Got categories of kind text"):
+        design.transform(new.assign(k=pd.Categorical(["1", "2", "2"])))

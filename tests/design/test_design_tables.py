@@ -191,3 +191,17 @@ def test_errors(monkeypatch):
     monkeypatch.setitem(sys.modules, "narwhals.stable.v1", None)
     with pytest.raises(rj.NotAvailableError, match=r"A polars DataFrame.*pip install 'pyrjsel\[tables\]'"):
         rj.logit("y ~ label", pl.DataFrame(COLUMNS))
+
+
+def test_wide_integers_of_polars_are_integers():
+    polars = pytest.importorskip("polars")
+    plain = polars.DataFrame({"y": [1.0, 2.0, 4.0, 3.0], "k": [1, -2, 3, 3], "g": [7, 7, 8, None]})
+    table = plain.cast({"k": polars.Int128, "g": polars.UInt128})
+    with pytest.warns(MissingDataWarning, match="g: 1"):
+        design, data = Design.from_formula("y ~ k + C(g)", table)
+    np.testing.assert_array_equal(data.X, [[1, 0], [-2, 0], [3, 1]])
+    assert design.layout.factors[1].levels == (7, 8)
+    for value in (2**70, -(2**70)):
+        beyond = table.with_columns(polars.lit(value, dtype=polars.Int128).alias("k"))
+        with pytest.raises(DataError, match=r"'k' .*beyond 2\*\*53"):
+            Design.from_formula("y ~ k", beyond)

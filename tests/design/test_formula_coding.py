@@ -529,3 +529,35 @@ def test_names_of_columns_of_booleans():
     numbers = frame.astype({"b": int})
     assert Design.from_formula("y ~ b:x", numbers)[0].column_names == ("b:x",)
     assert Design.from_formula("y ~ I(b * 1):x", frame)[0].column_names == ("I(b * 1):x",)
+
+
+N = 20
+ACROSS = {
+    "centred": lambda v: v - v.mean(),
+    "summed": np.cumsum,
+    "scaled": lambda v: v / v.max(),
+    "ranked": lambda v: pd.factorize(v)[0],
+    "quantiles": lambda v: pd.qcut(v, 3, labels=["low", "mid", "high"]).astype(object),
+    "with rows of its own": lambda v: v * np.arange(N),
+}
+BY_ROW = {
+    "numbers": lambda v: np.log(np.abs(v)),
+    "columns": lambda v: np.column_stack([v, v**2]),
+    "labels": lambda v: np.where(v > 0, "above", "below"),
+    "objects": lambda v: np.where(v > 0, "above", "below").astype(object),
+}
+
+
+@pytest.mark.parametrize("function", ACROSS.values(), ids=ACROSS)
+def test_functions_that_look_at_other_rows_are_refused(function):
+    frame = pd.DataFrame(np.random.default_rng(1).normal(size=(N, 2)), columns=["y", "x"])
+    for data in (frame, [frame]):
+        with pytest.raises(ParameterError, match="'own', which does not work row by row"):
+            rj.linear("y ~ own(x)", data, functions={"own": function})
+
+
+@pytest.mark.parametrize("function", BY_ROW.values(), ids=BY_ROW)
+def test_functions_of_rows_pass(function):
+    frame = pd.DataFrame(np.random.default_rng(1).normal(size=(N, 2)), columns=["y", "x"])
+    for data in (frame, [frame[:9], frame[9:]]):
+        assert rj.linear("y ~ own(x)", data, functions={"own": function}).nobs == N
