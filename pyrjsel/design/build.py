@@ -23,7 +23,7 @@ from pyrjsel.design.categories import (
 from pyrjsel.design.evaluate import Evaluator
 from pyrjsel.design.extras import extra_names, read_extra
 from pyrjsel.design.formula import CodingFactor, Subterm, code_terms
-from pyrjsel.design.frame import Column, Kind, Level, Table
+from pyrjsel.design.frame import Column, InvalidRowsError, Kind, Level, Table
 from pyrjsel.design.layout import Factor, Layout, Variable, width
 from pyrjsel.design.merging import split_levels
 from pyrjsel.design.safety import Expression, is_boolean, read_expression
@@ -204,10 +204,11 @@ def report_missing(counts: pd.Series, n_gone: int, n_rows: int, missing: str) ->
 
 def check_finite(columns: Sequence[Column]) -> None:
     """Raise :class:`DataError` that names the columns with infinite values."""
-    infinite = list(dict.fromkeys(column.name for column in columns if column.infinite()))
+    infinite = {column.name: rows for column in columns if (rows := column.infinite()) is not None}
     if infinite:
-        names = ", ".join(map(repr, infinite[:10]))
-        raise DataError(f"The data of {called()} have infinite values in the column(s) {names}.")
+        names = ", ".join(map(repr, list(infinite)[:10]))
+        text = f"The data of {called()} have infinite values in the column(s) {names}."
+        raise InvalidRowsError(text, np.logical_or.reduce(list(infinite.values())), list(infinite))
 
 
 def make_variables(columns: Mapping[str, Held], names: Sequence[str]) -> dict[str, Variable]:

@@ -28,7 +28,7 @@ from pyrjsel.design.frame import Table, as_frame
 from pyrjsel.design.labels import LabelDesign
 from pyrjsel.design.layout import Factor, Layout
 from pyrjsel.design.levels import learner
-from pyrjsel.design.new_rows import DesignRows, compute_extras, compute_response, compute_rows
+from pyrjsel.design.new_rows import DesignRows, compute_extras, compute_response, compute_rows, valid_rows
 from pyrjsel.design.plain import (
     VERSION,
     aliases_from_dict,
@@ -405,7 +405,9 @@ class Design:
         left, layout, made = build_wide(endog, matrix, extras, missing)
         return cls("", layout, left, {}, _extra_columns(extras)), made
 
-    def transform(self, new: Any, *, extras: Mapping[str, Any] | None = None) -> DesignRows:
+    def transform(
+        self, new: Any, *, extras: Mapping[str, Any] | None = None, invalid: str | None = None
+    ) -> DesignRows:
         """Compute the columns for new rows.
 
         Parameters
@@ -416,6 +418,9 @@ class Design:
         extras : mapping of str to (str, array-like or None), optional
             Weights, offset and the like of the new rows. By default those that were columns in the fit are
             taken from `new` (None: do not use them), and those that were arrays are None.
+        invalid : {"raise", "nan"}, optional
+            Whether rows with infinite values, unseen levels or terms that are not finite are an error or NaN
+            throughout; None is an error that does not name this choice.
 
         Returns
         -------
@@ -436,7 +441,7 @@ class Design:
         ExtrapolationWarning
             If rows differ in a column left out; it counts them.
         """
-        found, unlike = self._rows(new, extras)
+        found, unlike = self._rows(new, extras, invalid)
         if unlike.any():
             assert self.aliases is not None
             found.X[unlike] = np.nan
@@ -451,9 +456,11 @@ class Design:
 
     def rows_again(self, data: Any) -> DesignRows:
         """Compute the columns for the rows of the fit, which may differ where their weight is 0."""
-        return self._rows(data, None)[0]
+        return self._rows(data, None, None)[0]
 
-    def _rows(self, new: Any, extras: Mapping[str, Any] | None) -> tuple[DesignRows, BoolArray]:
+    def _rows(
+        self, new: Any, extras: Mapping[str, Any] | None, invalid: str | None
+    ) -> tuple[DesignRows, BoolArray]:
         """Return the columns of new rows, and which rows differ from those of the fit in one left out."""
         if isinstance(self.layout, WideLayout):
             X, index = self.layout.rows_of(new)
@@ -461,10 +468,16 @@ class Design:
             found = DesignRows(X, index, compute_extras(self.extra_columns, extras, table))
             return found, np.zeros(len(index), bool)
         table = self._table(new)
-        X, unlike = compute_rows(self.layout, table, self.functions), np.zeros(len(table), bool)
+        layout, functions, unlike = self.layout, self.functions, np.zeros(len(table), bool)
+        X, rows = valid_rows(lambda some: compute_rows(layout, some, functions), table, invalid)
+        if len(rows) < len(table):
+            whole = np.full((len(table), X.shape[1]), np.nan, order="F")
+            whole[rows] = X
+            X = whole
         if self.aliases is not None:
             X, unlike = np.asfortranarray(X[:, self.aliases.inside]), self.aliases.unlike(X)
-        return DesignRows(X, table.index, compute_extras(self.extra_columns, extras, table)), unlike
+        given = compute_extras(self.extra_columns, extras, table, invalid)
+        return DesignRows(X, table.index, given), unlike
 
     def without(self, aliases: Aliases) -> "Design":
         """Return the design without some of its columns.

@@ -18,8 +18,8 @@ from pyrjsel._errors import DataError, FormulaError, ParameterError
 from pyrjsel._typing import FloatArray
 from pyrjsel._validate import show
 from pyrjsel.design.categories import Asked, Categories, Contrast, check_asked
-from pyrjsel.design.frame import Column, array_series, as_array, plain_level
-from pyrjsel.design.safety import ARRAY_FUNCTIONS, MAX_INTEGER, STATEFUL, Expression, stateful_calls
+from pyrjsel.design.frame import Column, InvalidRowsError, array_series, as_array, plain_level
+from pyrjsel.design.safety import ARRAY_FUNCTIONS, MAX_INTEGER, SPLINES, STATEFUL, Expression, stateful_calls
 from pyrjsel.design.transforms import OutsideKnotsError, State, Summary, apply_transform, summarise_transform
 
 Function = Callable[..., object]
@@ -200,13 +200,8 @@ class Evaluator:
                 return value[part] if rows else value
 
             try:
-                again = np.asarray(
-                    unmasked(
-                        self._functions[name](
-                            *map(some, args), **{key: some(value) for key, value in named.items()}
-                        )
-                    )
-                )
+                others = {key: some(value) for key, value in named.items()}
+                again = as_array(self._functions[name](*map(some, args), **others))
                 same = again.shape == found[part].shape and _equal(again, found[part])
                 reason = "it gives other values"
             except (ValueError, TypeError, IndexError, KeyError, ArithmeticError) as error:
@@ -225,6 +220,10 @@ class Evaluator:
         if self._learning:
             summary = self._summary(name, args, named)
             self._states[slot] = self._guarded(name, summary.state)
+        elif name in SPLINES:
+            for item in (*args, *named.values()):
+                if isinstance(item, np.ndarray) and item.shape == (self._n_rows,) and item.dtype.kind == "f":
+                    self._check_finite(item[:, None])
         state = self._states[slot]
         assert state is not None
         return self._guarded(name, lambda: apply_transform(name, state, args, named))
@@ -411,9 +410,11 @@ class Evaluator:
         bad = ~np.isfinite(numbers).all(axis=1)
         if bad.any():
             what = "NaN" if np.isnan(numbers).any() else "infinite values"
-            raise DataError(
+            raise InvalidRowsError(
                 f"{called()} computed {what} for the term {self._expression.label!r} in {int(bad.sum())} "
-                f"of {self._n_rows} rows that have no missing value. Check its arguments."
+                f"of {self._n_rows} rows that have no missing value. Check its arguments.",
+                np.asarray(bad),
+                self._expression.variables,
             )
 
     def _guarded(self, what: str, compute: Callable[[], _T]) -> _T:
@@ -431,7 +432,8 @@ class Evaluator:
         ) as error:
             start = f"{called()} cannot compute {self._expression.label!r}: "
             if isinstance(error, OutsideKnotsError):
-                raise OutsideKnotsError(f"{start}{error}", error.rows) from error
+                names = self._expression.variables
+                raise OutsideKnotsError(f"{start}{error}", error.rows, names) from error
             if isinstance(error, DataError):
                 raise DataError(f"{start}{error}") from error
             said = error.args[-1] if error.args else type(error).__name__

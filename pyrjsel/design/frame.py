@@ -7,7 +7,8 @@ Objects of :class:`decimal.Decimal` become float64.
 
 import os
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -136,6 +137,40 @@ def as_pandas(data: Any) -> Any:
         ) from error
 
 
+class InvalidRowsError(DataError):
+    """Some rows have values that cannot be used.
+
+    Parameters
+    ----------
+    text : str
+        The message.
+    rows : ndarray of bool, shape (n,)
+        These rows.
+    names : sequence of str
+        Columns with the values.
+    """
+
+    def __init__(self, text: str, rows: np.ndarray, names: Sequence[str] = ()) -> None:
+        super().__init__(text)
+        self.rows = rows
+        self.names = tuple(names)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return type(self), (str(self), self.rows, self.names)
+
+
+@contextmanager
+def placed(positions: IntArray, n_rows: int) -> Iterator[None]:
+    """Name rows of an :class:`InvalidRowsError` among all `n_rows`, of which a part is at `positions`."""
+    try:
+        yield
+    except InvalidRowsError as error:
+        rows = np.zeros(n_rows, dtype=bool)
+        rows[positions[error.rows]] = True
+        error.rows = rows
+        raise
+
+
 @dataclass(frozen=True, eq=False)
 class Column:
     """One column as plain arrays.
@@ -179,11 +214,12 @@ class Column:
         rows = (self.values[positions], self.missing[positions])
         return Column(self.name, self.kind, *rows, self.levels, self.empty)
 
-    def infinite(self) -> bool:
-        """Whether a value that is not missing is infinite."""
+    def infinite(self) -> BoolArray | None:
+        """Rows whose value is infinite, bool (n,); None if there are none."""
         if self.values.dtype != np.float64 or np.isfinite(self.values).all():
-            return False
-        return bool(np.isinf(self.values[~self.missing]).any())
+            return None
+        rows: BoolArray = np.isinf(self.values) & ~self.missing
+        return rows if rows.any() else None
 
 
 class Table:
@@ -238,6 +274,10 @@ class Table:
             else:
                 self._columns[name] = read_column(self._series(name), name)
         return self._columns[name]
+
+    def take(self, positions: IntArray) -> "Table":
+        """Return the rows at `positions`."""
+        return Table(self._data.iloc[positions])
 
     def dtype(self, name: str) -> Any:
         """Return the dtype of a column in the data frame."""

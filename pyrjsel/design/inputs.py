@@ -16,11 +16,11 @@ from pyrjsel.design.arrays import join_columns, new_table
 from pyrjsel.design.build import check_finite, check_shadowing, make_variables, no_rows, report_missing
 from pyrjsel.design.categories import Categories
 from pyrjsel.design.evaluate import Evaluator
-from pyrjsel.design.frame import Level, Table, array_series, as_frame, complete, plain_level
+from pyrjsel.design.frame import Level, Table, array_series, as_frame, complete, placed, plain_level
 from pyrjsel.design.labels import LabelDesign
 from pyrjsel.design.layout import Factor, Variable
 from pyrjsel.design.levels import learn_levels
-from pyrjsel.design.new_rows import conform
+from pyrjsel.design.new_rows import conform, valid_rows
 from pyrjsel.design.safety import Expression, check_functions, column_expression
 from pyrjsel.design.terms import Term, make_terms
 
@@ -288,7 +288,33 @@ class InputDesign:
         DataError
             If a column holds another kind of values than in the fit, or a value is infinite.
         """
+        X, _, index = self.valid_rows(new, None)
+        return X, index
+
+    def valid_rows(self, new: Any, invalid: str | None) -> tuple[FloatArray, IntArray, pd.Index]:
+        """Compute the inputs of the new rows that can be used.
+
+        Parameters
+        ----------
+        new
+            As for :meth:`transform`.
+        invalid : {"raise", "nan"}, or None
+            Whether rows with infinite values or inputs that are not finite are an error or left out; None is
+            an error that does not name this choice.
+
+        Returns
+        -------
+        X : ndarray of float64, shape (k, p)
+            The inputs, NaN where missing.
+        rows : ndarray of int64, shape (k,)
+            Positions of the rows in `new`.
+        index : Index
+            Index of `new`, m rows.
+        """
         table = new_table(new, None if self.formula else self.variables)
+        return *valid_rows(self._compute, table, invalid), table.index
+
+    def _compute(self, table: Table) -> FloatArray:
         X = np.full((len(table), len(self.inputs)), np.nan)
         for j, one in enumerate(self.inputs):
             columns = {
@@ -299,9 +325,10 @@ class InputDesign:
             columns, rows = complete(columns, len(table))
             if len(rows):
                 evaluator = Evaluator(columns, len(rows), self.functions)
-                value = evaluator.apply(one.expression, one.states)
+                with placed(rows, len(table)):
+                    value = evaluator.apply(one.expression, one.states)
                 X[rows, j] = _one_column(value, one.expression)
-        return X, table.index
+        return X
 
     def decode(self, codes: IntArray, index: pd.Index) -> pd.Series:
         """Return the labels at positions among the classes, in the dtype of the response."""

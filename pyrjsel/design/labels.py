@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -17,7 +18,7 @@ from pyrjsel.design.calls import parse_call
 from pyrjsel.design.frame import Column, Level, Table, as_frame
 from pyrjsel.design.layout import Factor, Variable
 from pyrjsel.design.levels import find_levels, kind_of, labelled, learn_levels, read_labelled
-from pyrjsel.design.new_rows import conform
+from pyrjsel.design.new_rows import conform, valid_rows
 from pyrjsel.design.safety import Expression, check_functions, column_expression
 
 Function = Callable[..., object]
@@ -284,7 +285,9 @@ class LabelDesign:
         gaps = tuple(None in known for known in levels) if missing_levels else None
         return cls("", "", None, left, tuple(factors), variables, {}, gaps)
 
-    def encode(self, new: Any, *, unseen: str = "raise", missing: str = "raise") -> IntArray:
+    def encode(
+        self, new: Any, *, unseen: str = "raise", missing: str = "raise", invalid: str | None = None
+    ) -> IntArray:
         """Return the positions of the features of new rows among their levels.
 
         Parameters
@@ -297,6 +300,9 @@ class LabelDesign:
             missing values if these are levels.
         missing : {"raise", "mark"}
             Whether a missing value is an error, or its row is coded -2, if missing values are not levels.
+        invalid : {"raise", "nan"}, optional
+            Whether unseen levels (with ``unseen="raise"``), infinite values and terms that are not finite are
+            an error, or their rows are coded -2; None is an error that does not name this choice.
 
         Returns
         -------
@@ -312,6 +318,12 @@ class LabelDesign:
         """
         check_choice(unseen, "unseen", ("raise", "mark"))
         table = new_table(new, None if self.formula else self.names)
+        codes = np.full((len(table), len(self.factors)), MISSING_ROW, dtype=np.int64)
+        found, rows = valid_rows(partial(self._codes, unseen=unseen, missing=missing), table, invalid)
+        codes[rows] = found
+        return codes
+
+    def _codes(self, table: Table, unseen: str, missing: str) -> IntArray:
         columns = self._columns((factor.expression for factor in self.factors), table)
         if self.gaps is None and missing == "raise":
             _check_present(columns)

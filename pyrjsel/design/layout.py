@@ -12,7 +12,7 @@ from pyrjsel._typing import FloatArray, IntArray
 from pyrjsel.design.categories import Categories, level_codes
 from pyrjsel.design.evaluate import Evaluator
 from pyrjsel.design.formula import Subterm
-from pyrjsel.design.frame import Column, Kind, Level
+from pyrjsel.design.frame import Column, InvalidRowsError, Kind, Level
 from pyrjsel.design.safety import Expression, level_expression
 from pyrjsel.design.terms import Term, make_terms
 from pyrjsel.design.transforms import State
@@ -230,7 +230,8 @@ def assemble(
     bad = [] if np.isfinite(X).all() else np.flatnonzero(~np.isfinite(X).all(axis=0)).tolist()
     if bad:
         names = ", ".join(repr(column_names[column]) for column in bad[:8])
-        raise DataError(f"{called()} computed infinite values in the column(s) {names}.")
+        text = f"{called()} computed infinite values in the column(s) {names}."
+        raise InvalidRowsError(text, np.asarray(~np.isfinite(X).all(axis=1)))
     return X
 
 

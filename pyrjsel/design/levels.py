@@ -31,7 +31,7 @@ from pyrjsel.design.categories import (
     used_levels,
 )
 from pyrjsel.design.evaluate import Evaluator
-from pyrjsel.design.frame import Column, Kind, Level, Table, complete
+from pyrjsel.design.frame import Column, InvalidRowsError, Kind, Level, Table, complete, placed
 from pyrjsel.design.layout import Factor
 from pyrjsel.design.safety import MAX_INTEGER, Expression
 from pyrjsel.design.transforms import State
@@ -197,22 +197,26 @@ def find_levels(
     expression, levels = factor.expression, factor.levels or ()
     used, rows = complete({name: columns[name] for name in expression.variables}, n_rows)
     if unseen == "raise" and len(rows) < n_rows and not gaps:
-        raise DataError(
+        lacking = np.ones(n_rows, dtype=bool)
+        lacking[rows] = False
+        raise InvalidRowsError(
             f"{called()} got missing values of the term {expression.label!r} in {n_rows - len(rows)} rows. "
-            "No row of the fit has a missing value, so this is an unseen level."
+            "No row of the fit has a missing value, so this is an unseen level.",
+            lacking,
         )
     codes = np.full(n_rows, len(levels) if gaps else -1, dtype=np.int64)
     if len(rows):
-        value = Evaluator(used, len(rows), functions).apply(expression, factor.states)
-        if not isinstance(value, Categories):
-            raise DataError(
-                f"The values of {expression.label!r} of {called()} must be labels, as in the fit. Got "
-                "numbers instead."
-            )
-        if unseen == "raise":
-            codes[rows] = level_codes(value, levels, expression)
-        else:
-            codes[rows] = level_positions(value.values, levels)
+        with placed(rows, n_rows):
+            value = Evaluator(used, len(rows), functions).apply(expression, factor.states)
+            if not isinstance(value, Categories):
+                raise DataError(
+                    f"The values of {expression.label!r} of {called()} must be labels, as in the fit. Got "
+                    "numbers instead."
+                )
+            if unseen == "raise":
+                codes[rows] = level_codes(value, levels, expression)
+            else:
+                codes[rows] = level_positions(value.values, levels)
     return codes
 
 

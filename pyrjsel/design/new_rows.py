@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 import pandas as pd
@@ -10,17 +10,22 @@ import pandas as pd
 from pyrjsel._called import called
 from pyrjsel._errors import DataError, PyrjselWarning
 from pyrjsel._typing import FloatArray, IntArray
+from pyrjsel._validate import check_choice
 from pyrjsel._warnings import warn
 from pyrjsel.design.build import Response, check_finite
-from pyrjsel.design.categories import Categories
+from pyrjsel.design.categories import Categories, listed_levels
 from pyrjsel.design.evaluate import Evaluator
 from pyrjsel.design.extras import extra_names, read_extra
-from pyrjsel.design.frame import Column, Table, complete
+from pyrjsel.design.frame import Column, InvalidRowsError, Table, complete, placed
 from pyrjsel.design.layout import Factor, Layout, Variable
 from pyrjsel.design.levels import find_levels
 from pyrjsel.design.transforms import OutsideKnotsError
 
 Function = Callable[..., object]
+T = TypeVar("T")
+
+# Rows and values that are named in messages.
+SHOWN = 5
 
 
 @dataclass(frozen=True, eq=False)
@@ -61,10 +66,11 @@ def compute_rows(layout: Layout, table: Table, functions: Mapping[str, Function]
     X, outside, reason = None, 0, ""
     while X is None and len(positions):
         try:
-            X = layout.matrix(columns, len(positions), functions)
+            with placed(positions, len(table)):
+                X = layout.matrix(columns, len(positions), functions)
         except OutsideKnotsError as error:
             # One spline after another: rows outside the knots of one are not computed for the next.
-            kept = np.flatnonzero(~error.rows)
+            kept = np.flatnonzero(~error.rows[positions])
             outside, reason = outside + len(positions) - len(kept), reason or str(error)
             positions = positions[kept]
             columns = {name: column.take(kept) for name, column in columns.items()}
@@ -77,6 +83,59 @@ def compute_rows(layout: Layout, table: Table, functions: Mapping[str, Function]
     if X is not None:
         full[positions] = X
     return full
+
+
+def valid_rows(compute: Callable[[Table], T], table: Table, invalid: str | None) -> tuple[T, IntArray]:
+    """Return what is computed of the rows of a table that can be used, and their positions.
+
+    Parameters
+    ----------
+    compute : callable
+        Raises :class:`InvalidRowsError` for rows with infinite values, unseen levels, or terms that are not
+        finite.
+    table : Table
+        The rows.
+    invalid : {"raise", "nan"}, or None
+        Whether such rows are an error or left out; None is an error where users cannot choose.
+
+    Warns
+    -----
+    PyrjselWarning
+        If rows are left out; it gives their number and the reason.
+    """
+    if invalid is not None:
+        check_choice(invalid, "invalid", ("raise", "nan"))
+    positions, whole, reasons = np.arange(len(table)), len(table), []
+    while True:
+        try:
+            found = compute(table)
+            break
+        except InvalidRowsError as error:
+            reasons.append(f"{error} {_rows_of(error, table)}")
+            if invalid != "nan":
+                raise _refusal(reasons[0], invalid) from error
+            kept = np.flatnonzero(~error.rows)
+            positions, table = positions[kept], table.take(kept)
+    if reasons:
+        text = f"{whole - len(positions)} of {whole} rows cannot be used, so their predictions are NaN."
+        warn(" ".join([text, *reasons]), PyrjselWarning)
+    return found, positions
+
+
+def _refusal(text: str, invalid: str | None) -> DataError:
+    return DataError(f"{text} With invalid='nan', predictions of such rows are NaN." if invalid else text)
+
+
+def _rows_of(error: InvalidRowsError, table: Table) -> str:
+    """Return a sentence with the labels of invalid rows, and their values."""
+    places = np.flatnonzero(error.rows)
+    values = [
+        f"{name} = {listed_levels(table.column(name).values[places].tolist(), SHOWN)}"
+        for name in error.names
+        if name in table
+    ]
+    which = f"Row{'s' if len(places) > 1 else ''} {listed_levels(table.index[places].tolist(), SHOWN)}"
+    return f"{which}: {'; '.join(values)}." if values else f"{which}."
 
 
 def compute_response(response: Response, table: Table, functions: Mapping[str, Function]) -> FloatArray:
@@ -103,9 +162,12 @@ def compute_response(response: Response, table: Table, functions: Mapping[str, F
 
 
 def compute_extras(
-    known: Mapping[str, str | None], given: object, table: Table
+    known: Mapping[str, str | None], given: object, table: Table, invalid: str | None = None
 ) -> dict[str, FloatArray | None]:
-    """Return the extras of new rows: those given, else the columns of the fit, else None."""
+    """Return the extras of new rows: those given, else the columns of the fit, else None.
+
+    Infinite values are an error, or NaN with ``invalid="nan"``, of which a warning says how many there are.
+    """
     extra_names(given)  # checks the type; None means that the extra is not used
     chosen: dict[str, object] = dict(known)
     if isinstance(given, Mapping):
@@ -116,9 +178,19 @@ def compute_extras(
             result[key] = None
             continue
         column = read_extra(key, value, table)
-        check_finite((column,))
+        rows = column.infinite()
+        if rows is not None:
+            labels = listed_levels(table.index[rows].tolist(), SHOWN)
+            what = key if column.name == key else f"{key} {column.name!r}"
+            text = (
+                f"The {what} of {called()} is infinite in {int(rows.sum())} of {len(table)} rows: {labels}."
+            )
+            if invalid != "nan":
+                raise _refusal(text, invalid)
+            warn(f"{text} Their predictions are NaN.", PyrjselWarning)
         numbers = np.full(len(table), np.nan)
-        numbers[~column.missing] = column.values[~column.missing].astype(np.float64)
+        used = ~column.missing if rows is None else ~column.missing & ~rows
+        numbers[used] = column.values[used].astype(np.float64)
         result[key] = numbers
     return result
 

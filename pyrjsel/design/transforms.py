@@ -14,25 +14,14 @@ from pyrjsel._called import called
 from pyrjsel._errors import DataError
 from pyrjsel._typing import FloatArray
 from pyrjsel.design.formula import SPLINE_STATE, apply_spline, learn_spline
+from pyrjsel.design.frame import InvalidRowsError
 from pyrjsel.design.safety import SPLINES
 
 State = dict[str, object]
 
 
-class OutsideKnotsError(DataError):
-    """Values lie outside the boundary knots of a spline.
-
-    Parameters
-    ----------
-    text : str
-        The message.
-    rows : ndarray of bool, shape (n,)
-        Rows of these values.
-    """
-
-    def __init__(self, text: str, rows: np.ndarray) -> None:
-        super().__init__(text)
-        self.rows = rows
+class OutsideKnotsError(InvalidRowsError):
+    """Values lie outside the boundary knots of a spline."""
 
 
 MAX_DEGREE = 20  # of a B-spline

@@ -146,7 +146,9 @@ class KernelResults(KernelTables):
 
     # ------------------------------------------------------------------ predictions
 
-    def get_prediction(self, new: Any = None, *, width_average: bool | None = None) -> KernelPrediction:
+    def get_prediction(
+        self, new: Any = None, *, width_average: bool | None = None, invalid: str = "raise"
+    ) -> KernelPrediction:
         """Predict rows, with intervals.
 
         Parameters
@@ -158,6 +160,9 @@ class KernelResults(KernelTables):
             Whether to average predictions over the widths of the model, by their posterior probabilities
             given all rows so far, or to predict by the chosen width. The default averages if the model was
             given no width.
+        invalid : {"raise", "nan"}
+            Treatment of new rows with infinite values, levels that did not occur in the fit, or terms that
+            are not finite, such as the logarithm of 0: an error that names them, or NaN with a warning.
 
         Returns
         -------
@@ -169,22 +174,24 @@ class KernelResults(KernelTables):
         UnknownNameError
             If a variable is missing from `new`.
         DataError
-            If a factor level was not seen in the fit, or an input is infinite.
+            If a factor level was not seen in the fit, or an input is infinite, and ``invalid="raise"``.
         NotAvailableError
             If the file that results come from has not got what predictions need: the inputs of the centres
             (``save(path, data=False)``), or the particles of some width, which files of earlier versions
             lack, and which an interrupted pass may have left at other rows.
         """
-        return self._predict(new, width_average)
+        return self._predict(new, width_average, invalid)
 
-    def predict(self, new: Any = None, *, width_average: bool | None = None) -> pd.Series:
+    def predict(
+        self, new: Any = None, *, width_average: bool | None = None, invalid: str = "raise"
+    ) -> pd.Series:
         """Predict the posterior mean of the response.
 
         Parameters
         ----------
         new : DataFrame, optional
             As for :meth:`get_prediction`.
-        width_average : bool, optional
+        width_average, invalid : optional
             As for :meth:`get_prediction`.
 
         Returns
@@ -197,7 +204,7 @@ class KernelResults(KernelTables):
         UnknownNameError, DataError, NotAvailableError
             As for :meth:`get_prediction`.
         """
-        return self._predict(new, width_average).mean()
+        return self._predict(new, width_average, invalid).mean()
 
     def _parts(self, width_average: bool | None) -> tuple[WidthPart, ...]:
         """Return the posteriors that predictions average over."""
@@ -220,12 +227,12 @@ class KernelResults(KernelTables):
             for place, posterior in sorted(posteriors.items())
         )
 
-    def _predict(self, new: Any, width_average: bool | None) -> KernelPrediction:
+    def _predict(self, new: Any, width_average: bool | None, invalid: str) -> KernelPrediction:
         model, parts = self.model, self._parts(width_average)
         if new is None:
             x, index = model.data.X, model.data.index
         else:
-            rows = model.design.transform(new)
+            rows = model.design.transform(new, invalid=invalid)
             x, index = rows.X, rows.index
         prediction = KernelPrediction(x, index, parts, model.scaling, model.design.response)
         known = new is not None and not isinstance(parts[0].posterior.x, AbsentArray)

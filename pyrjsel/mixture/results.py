@@ -268,20 +268,26 @@ class MixtureResults(ModelSpaceResults[MixtureModel]):
 
     # ------------------------------------------------------------------ new rows
 
-    def _rows(self, new: Any) -> tuple[FloatArray, pd.Index]:
-        """Return inputs in range units, and the index, of new rows or of those of the fit."""
-        if new is None:
-            return self.model.z, self.model.data.index
-        X, index = self.model.design.transform(new)
-        return self.model.scaling.units(X), index
+    def _rows(self, new: Any, invalid: str | None = None) -> tuple[FloatArray, IntArray, pd.Index]:
+        """Return inputs in range units of the rows that can be used, their positions, and the index of all.
 
-    def predict(self, new: Any = None) -> pd.DataFrame:
+        Of new rows, or of those of the fit.
+        """
+        if new is None:
+            return self.model.z, np.arange(len(self.model.z)), self.model.data.index
+        X, rows, index = self.model.design.valid_rows(new, invalid)
+        return self.model.scaling.units(X), rows, index
+
+    def predict(self, new: Any = None, *, invalid: str = "raise") -> pd.DataFrame:
         """Return class probabilities.
 
         Parameters
         ----------
         new : DataFrame, optional
             Rows with the variables of the formula, NaN if missing. The default is the rows of the fit.
+        invalid : {"raise", "nan"}
+            Treatment of new rows with infinite values or inputs that are not finite, such as the logarithm of
+            0: an error that names them, or NaN with a warning.
 
         Returns
         -------
@@ -305,32 +311,34 @@ class MixtureResults(ModelSpaceResults[MixtureModel]):
         target with ``background="gaussian"`` they do in the fit. There, rows without a label that are among
         those of the fit inform kernels and subsets.
         """
-        z, index = self._rows(new)
-        return pd.DataFrame(
-            class_probabilities(self.posterior, z), index=index.copy(), columns=pd.Index(self.model.classes)
-        )
+        z, rows, index = self._rows(new, invalid)
+        probability = np.full((len(index), len(self.model.classes)), np.nan)
+        probability[rows] = class_probabilities(self.posterior, z)
+        return pd.DataFrame(probability, index=index.copy(), columns=pd.Index(self.model.classes))
 
-    def classify(self, new: Any = None) -> pd.Series:
+    def classify(self, new: Any = None, *, invalid: str = "raise") -> pd.Series:
         """Return the most probable class of each row.
 
         Parameters
         ----------
-        new : DataFrame, optional
+        new, invalid : optional
             As for :meth:`predict`.
 
         Returns
         -------
         Series
             In the type of the response: categories come back as categories. Of equally probable classes the
-            first.
+            first; missing where probabilities are NaN.
 
         Raises
         ------
         UnknownNameError, DataError
             As for :meth:`predict`.
         """
-        probability = self.predict(new)
-        return self.model.design.decode(probability.to_numpy().argmax(axis=1), probability.index)
+        probability = self.predict(new, invalid=invalid)
+        found = self.model.design.decode(probability.to_numpy().argmax(axis=1), probability.index)
+        known = probability.notna().all(axis=1)
+        return found if known.all() else found.where(known)
 
     def density(self, new: Any = None, inputs: Sequence[str] | str | None = None) -> pd.DataFrame:
         """Return the density of some inputs within each class.

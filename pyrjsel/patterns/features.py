@@ -95,7 +95,9 @@ class Features:
     def __repr__(self) -> str:
         return f"<Features {self.kind} of order {self.order}: {self.n_cases} cases, {show(self.names)}>"
 
-    def encode(self, new: Any, unseen: str = "raise", missing: str = "raise") -> CodeArray:
+    def encode(
+        self, new: Any, unseen: str = "raise", missing: str = "raise", invalid: str | None = None
+    ) -> CodeArray:
         """Return the codes (m, p) of new observations.
 
         Parameters
@@ -109,6 +111,8 @@ class Features:
         missing : {"raise", "mark"}
             Whether a missing value is an error, or all codes of its observation are -2, if missing values are
             not levels.
+        invalid : {"raise", "nan"}, optional
+            As for :meth:`pyrjsel.design.LabelDesign.encode`.
 
         Returns
         -------
@@ -125,4 +129,4 @@ class Features:
         design = (
             LabelDesign.of_columns("", (), self.names, self.levels) if self.design is None else self.design
         )
-        return design.encode(new, unseen=unseen, missing=missing).astype(np.int32)
+        return design.encode(new, unseen=unseen, missing=missing, invalid=invalid).astype(np.int32)

@@ -275,16 +275,18 @@ class PatternResults(SampledResults[PatternModel]):
 
     # ------------------------------------------------------------------ predictions
 
-    def _encode(self, new: Any, unseen: str) -> tuple[CodeArray, pd.Index]:
+    def _encode(self, new: Any, unseen: str, invalid: str | None = None) -> tuple[CodeArray, pd.Index]:
         """Return codes and index of new observations, or of the training data."""
         check_choice(unseen, "unseen", UNSEEN)
         if new is None:
             return self.model.features.codes, self.model.data.index
         known = "raise" if unseen == "raise" else "mark"
-        codes = self.model.features.encode(new, known, missing="mark")
+        codes = self.model.features.encode(new, known, missing="mark", invalid=invalid)
         return codes, new.index if isinstance(new, pd.DataFrame) else pd.RangeIndex(len(codes))
 
-    def predict(self, new: Any = None, *, draws: int = 1, unseen: str = "raise") -> pd.DataFrame:
+    def predict(
+        self, new: Any = None, *, draws: int = 1, unseen: str = "raise", invalid: str = "raise"
+    ) -> pd.DataFrame:
         """Return posterior predictive class probabilities.
 
         Parameters
@@ -300,6 +302,9 @@ class PatternResults(SampledResults[PatternModel]):
             Treatment of levels that do not occur in the training data: an error; coefficients of patterns
             with such a level drawn from their prior given the scales; or these coefficients set to 0. With
             ``missing="level"``, a missing value is such a level if the training data have none.
+        invalid : {"raise", "nan"}
+            Treatment of observations with infinite values, features that are not finite or, with
+            ``unseen="raise"``, unseen levels: an error that names them, or NaN with a warning.
 
         Returns
         -------
@@ -312,12 +317,12 @@ class PatternResults(SampledResults[PatternModel]):
         UnknownNameError
             If a variable is missing from `new`.
         DataError
-            If a level is unseen and ``unseen="raise"``.
+            If a level is unseen, ``unseen="raise"`` and ``invalid="raise"``.
         ParameterError
             If `draws` is not an int of at least 1, or `unseen` is invalid.
         """
         draws = check_int(draws, "draws", low=1)
-        codes, index = self._encode(new, unseen)
+        codes, index = self._encode(new, unseen, invalid)
         model = self.model
         complete = (codes != MISSING_ROW).all(axis=1)
         probability = np.full((len(codes), len(model.classes)), np.nan)
@@ -334,12 +339,14 @@ class PatternResults(SampledResults[PatternModel]):
         )
         return pd.DataFrame(probability, index=index.copy(), columns=pd.Index(model.classes))
 
-    def classify(self, new: Any = None, *, draws: int = 1, unseen: str = "raise") -> pd.Series:
+    def classify(
+        self, new: Any = None, *, draws: int = 1, unseen: str = "raise", invalid: str = "raise"
+    ) -> pd.Series:
         """Return the most probable class of each observation.
 
         Parameters
         ----------
-        new, draws, unseen : optional
+        new, draws, unseen, invalid : optional
             As for :meth:`predict`.
 
         Returns
@@ -353,7 +360,7 @@ class PatternResults(SampledResults[PatternModel]):
         UnknownNameError, DataError, ParameterError
             As for :meth:`predict`.
         """
-        probability = self.predict(new, draws=draws, unseen=unseen)
+        probability = self.predict(new, draws=draws, unseen=unseen, invalid=invalid)
         best = pd.Index(self.model.classes)[probability.to_numpy().argmax(axis=1)]
         found = pd.Series(best, index=probability.index, name=self.model.design.response)
         complete = probability.notna().all(axis=1)

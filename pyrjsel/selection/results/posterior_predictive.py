@@ -55,6 +55,7 @@ class Predictive(PosteriorTables):
         *,
         draws: int = PREDICTION_DRAWS,
         offset: ArrayLike | None = None,
+        invalid: str = "raise",
     ) -> Prediction | Any:
         """Predict rows, with intervals.
 
@@ -72,6 +73,9 @@ class Predictive(PosteriorTables):
             fewer than twice this number; there may be fewer.
         offset : array_like, optional
             Offset of the new rows, if that of the fit was an array; for chunks the name of a column.
+        invalid : {"raise", "nan"}
+            Treatment of new rows with infinite values, levels that did not occur in the fit, or terms that
+            are not finite, such as the logarithm of 0: an error that names them, or NaN with a warning.
 
         Returns
         -------
@@ -87,7 +91,8 @@ class Predictive(PosteriorTables):
         UnknownNameError
             If a variable is missing from `new`.
         DataError
-            If a factor level did not occur in the fit, an input is infinite, or the offset is missing.
+            If a factor level did not occur in the fit, an input is infinite, and ``invalid="raise"``; or if
+            the offset is missing.
         NotAvailableError
             If `new` is None and the training data came in chunks, of which only sums were kept; if draws are
             needed and the results were loaded without data, see :func:`pyrjsel.load`.
@@ -101,7 +106,7 @@ class Predictive(PosteriorTables):
         ``mean_se`` with 4,000; dependent draws of chains are worth fewer. Intervals and ``mean_se`` are
         computed from the draws. The same call gives the same numbers.
         """
-        return self._predict_new(new, self._chosen(which), offset, draws)
+        return self._predict_new(new, self._chosen(which), offset, draws, invalid=invalid)
 
     def predict(
         self,
@@ -111,6 +116,7 @@ class Predictive(PosteriorTables):
         draws: int = PREDICTION_DRAWS,
         offset: ArrayLike | None = None,
         to: str | os.PathLike[str] | None = None,
+        invalid: str = "raise",
     ) -> pd.Series | Any:
         """Predict expected responses: means, success probabilities, or counts.
 
@@ -132,6 +138,8 @@ class Predictive(PosteriorTables):
             Offset of the new rows, if that of the fit was an array; for chunks the name of a column.
         to : path, optional
             A Parquet file for the predictions of data in chunks.
+        invalid : {"raise", "nan"}
+            Treatment of rows that cannot be used, as for :meth:`get_prediction`.
 
         Returns
         -------
@@ -153,7 +161,8 @@ class Predictive(PosteriorTables):
         >>> [len(part) for part in results.predict([births[:100], births[100:]])]
         [100, 89]
         """
-        return mean_of(self._predict_new(new, self._chosen(which), offset, draws, spread=False), to)
+        gamma = self._chosen(which)
+        return mean_of(self._predict_new(new, gamma, offset, draws, spread=False, invalid=invalid), to)
 
     def _predict_new(
         self,
@@ -163,14 +172,15 @@ class Predictive(PosteriorTables):
         draws: int,
         *,
         spread: bool = True,
+        invalid: str = "raise",
     ) -> Prediction | ChunkedPrediction:
         """Return predictions for rows, or for chunks of them, by one model (J,), or by all if None."""
         draws = check_int(draws, "draws", low=1, high=MOST_DRAWS)
         predict = partial(self._predict_at, gamma=gamma, draws=draws, spread=spread)
         chunks = chunks_of(self.model, new)
         if chunks is not None:
-            return ChunkedPrediction(chunks, self.model.design, offset, predict)
-        x, extras, index = prediction_rows(self.model, new, {"offset": offset})
+            return ChunkedPrediction(chunks, self.model.design, offset, predict, invalid)
+        x, extras, index = prediction_rows(self.model, new, {"offset": offset}, invalid)
         return predict(x, extras["offset"], index)
 
     def _chosen(self, which: str) -> ByteArray | None:

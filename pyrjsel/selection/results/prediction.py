@@ -18,7 +18,7 @@ from pyrjsel._core._rows import summaries
 from pyrjsel._errors import DataError, NotAvailableError
 from pyrjsel._once import kept_property
 from pyrjsel._typing import ByteArray, FloatArray
-from pyrjsel._validate import bad_value, check_real
+from pyrjsel._validate import bad_value, check_choice, check_real
 from pyrjsel.design import Chunks, Design, DesignData, as_chunks, as_pandas
 from pyrjsel.families import Family, Values, averages
 from pyrjsel.runtime import one_blas_thread
@@ -116,12 +116,13 @@ def rows_of_fit(model: SelectionModel) -> DesignData:
 
 
 def prediction_rows(
-    model: SelectionModel, new: Any, given: Mapping[str, ArrayLike | None]
+    model: SelectionModel, new: Any, given: Mapping[str, ArrayLike | None], invalid: str | None = None
 ) -> tuple[FloatArray, dict[str, FloatArray], pd.Index]:
     """Return columns (rows, D), offset and the like, and labels of new rows or of the training data.
 
     `given` has the needed ones of ``offset`` and ``weights``, as given by the user or None. For None they are
-    read from the new rows if they were columns in the fit, and 0 or 1 if the fit had none.
+    read from the new rows if they were columns in the fit, and 0 or 1 if the fit had none. `invalid` is that
+    of :meth:`pyrjsel.design.Design.transform`.
 
     Raises
     ------
@@ -140,16 +141,17 @@ def prediction_rows(
         data = rows_of_fit(model)
         found = {name: data.extras.get(name, np.full(data.n, ABSENT[name])) for name in given}
         return data.X, found, data.index
-    return new_rows(model.design, new, given)
+    return new_rows(model.design, new, given, invalid)
 
 
 def new_rows(
-    design: Design, new: Any, given: Mapping[str, ArrayLike | None]
+    design: Design, new: Any, given: Mapping[str, ArrayLike | None], invalid: str | None = None
 ) -> tuple[FloatArray, dict[str, FloatArray], pd.Index]:
     """Return columns, offset and the like, and labels of new rows, see :func:`prediction_rows`."""
     known = design.extra_columns
     extras = {name: values for name, values in given.items() if values is not None}
-    rows = design.transform(new, extras={**dict.fromkeys(set(known) - set(given)), **extras})
+    chosen = {**dict.fromkeys(set(known) - set(given)), **extras}
+    rows = design.transform(new, extras=chosen, invalid=invalid)
     found = {}
     for name in given:
         values = rows.extras.get(name)
@@ -341,16 +343,19 @@ class _OfChunk:
         Predictions for no rows.
     caller : str
         What the user called, for messages.
+    invalid : {"raise", "nan"}
+        Treatment of rows that cannot be used.
     """
 
     design: Design
     offset: str | None
     prediction: Prediction
     caller: str
+    invalid: str
 
     def __call__(self, frame: pd.DataFrame, number: int, of: Callable[[Prediction], Any]) -> Any:
         with named(f"{self.caller} (chunk {number})" if number else self.caller):
-            x, extras, index = new_rows(self.design, frame, {"offset": self.offset})
+            x, extras, index = new_rows(self.design, frame, {"offset": self.offset}, self.invalid)
             return of(replace(self.prediction, x=x, offset=extras["offset"], index=index))
 
     @property
@@ -371,6 +376,8 @@ class ChunkedPrediction:
         Column of the offset, if another than that of the fit.
     predict : callable
         Returns a :class:`Prediction` for columns, offset and labels of rows.
+    invalid : {"raise", "nan"}
+        Treatment of rows that cannot be used.
 
     Raises
     ------
@@ -379,12 +386,18 @@ class ChunkedPrediction:
     """
 
     def __init__(
-        self, chunks: Chunks, design: Design, offset: Any, predict: Callable[..., Prediction]
+        self,
+        chunks: Chunks,
+        design: Design,
+        offset: Any,
+        predict: Callable[..., Prediction],
+        invalid: str = "raise",
     ) -> None:
+        check_choice(invalid, "invalid", ("raise", "nan"))
         if offset is not None and not isinstance(offset, str):
             raise bad_value("offset", "None or the name of a column, since 'new' comes in chunks", offset)
         none = predict(np.empty((0, len(design.column_names))), np.empty(0), pd.RangeIndex(0))
-        self._chunks, self._of_chunk = chunks, _OfChunk(design, offset, none, called())
+        self._chunks, self._of_chunk = chunks, _OfChunk(design, offset, none, called(), invalid)
 
     def mean(self, to: str | os.PathLike[str] | None = None) -> Any:
         """Return the posterior mean of each row's expected response; NaN for rows with missing inputs.

@@ -245,6 +245,7 @@ class SingleModelResults:
         draws: int = PREDICTION_DRAWS,
         offset: ArrayLike | None = None,
         to: str | os.PathLike[str] | None = None,
+        invalid: str = "raise",
     ) -> pd.Series | Any:
         """Predict expected responses, as :meth:`SelectionResults.predict` does.
 
@@ -258,16 +259,24 @@ class SingleModelResults:
             Offset of the new rows, if that of the fit was an array; for chunks the name of a column.
         to : path, optional
             A Parquet file for the predictions of data in chunks.
+        invalid : {"raise", "nan"}
+            Treatment of rows that cannot be used, as for :meth:`SelectionResults.get_prediction`.
 
         Returns
         -------
         Series, iterator of Series, Dask series or None
             Expected responses, in the order and with the index of `new`.
         """
-        return mean_of(self._results._predict_new(new, self._gamma, offset, draws, spread=False), to)
+        found = self._results._predict_new(new, self._gamma, offset, draws, spread=False, invalid=invalid)
+        return mean_of(found, to)
 
     def get_prediction(
-        self, new: Any = None, *, draws: int = PREDICTION_DRAWS, offset: ArrayLike | None = None
+        self,
+        new: Any = None,
+        *,
+        draws: int = PREDICTION_DRAWS,
+        offset: ArrayLike | None = None,
+        invalid: str = "raise",
     ) -> Prediction | Any:
         """Predict rows, with intervals, as :meth:`SelectionResults.get_prediction` does.
 
@@ -279,13 +288,15 @@ class SingleModelResults:
             Number of posterior draws of the coefficients.
         offset : array_like, optional
             Offset of the new rows, if that of the fit was an array; for chunks the name of a column.
+        invalid : {"raise", "nan"}
+            Treatment of rows that cannot be used, as for :meth:`SelectionResults.get_prediction`.
 
         Returns
         -------
         Prediction or ChunkedPrediction
             Predictions, with a method ``summary_frame(alpha)``.
         """
-        return self._results._predict_new(new, self._gamma, offset, draws)
+        return self._results._predict_new(new, self._gamma, offset, draws, invalid=invalid)
 
     def summary(self) -> Report:
         """Return the summary: the model among all, its fit and its coefficients.

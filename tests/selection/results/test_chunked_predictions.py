@@ -167,7 +167,7 @@ def test_errors_come_before_the_rows_or_name_the_chunk(fits, table, tmp_path):
     with pytest.raises(rj.DataError, match=r"predict \(chunk 3\) got unseen levels .* 'new'"):
         list(results.predict([*cut(table)[:2], table.assign(g="new")]))
     to.write_bytes(b"old")
-    with pytest.raises(rj.DataError, match=r"\(chunk 4\) have infinite .* 'o'"):
+    with pytest.raises(rj.DataError, match=r"offset 'o' of predict \(chunk 4\) is infinite"):
         results.predict([*cut(table), table.assign(o=np.inf)], to=to)
     assert to.read_bytes() == b"old"
     assert sorted(file.name for file in tmp_path.iterdir()) == ["predictions.parquet", "rows.parquet"]

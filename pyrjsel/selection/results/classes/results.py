@@ -144,6 +144,7 @@ class ClassResults(SelectionResults):
         draws: int = PREDICTION_DRAWS,
         offset: None = None,
         to: str | os.PathLike[str] | None = None,
+        invalid: str = "raise",
     ) -> pd.DataFrame | Any:
         """Predict probabilities of the classes.
 
@@ -160,6 +161,8 @@ class ClassResults(SelectionResults):
             There are no offsets.
         to : path, optional
             A Parquet file for the predictions of data in chunks.
+        invalid : {"raise", "nan"}
+            Treatment of rows that cannot be used, as for :meth:`SelectionResults.get_prediction`.
 
         Returns
         -------
@@ -173,7 +176,8 @@ class ClassResults(SelectionResults):
             As for :meth:`get_prediction`.
         """
         _refuse(offset)
-        return mean_of(self._predict_new(new, self._chosen(which), None, draws, spread=False), to)
+        gamma = self._chosen(which)
+        return mean_of(self._predict_new(new, gamma, None, draws, spread=False, invalid=invalid), to)
 
     def get_prediction(
         self,
@@ -182,12 +186,13 @@ class ClassResults(SelectionResults):
         *,
         draws: int = PREDICTION_DRAWS,
         offset: ArrayLike | None = None,
+        invalid: str = "raise",
     ) -> ClassPrediction | Any:
         """Predict probabilities of the classes, with intervals.
 
         Parameters
         ----------
-        new, which, draws, offset : optional
+        new, which, draws, offset, invalid : optional
             As for :meth:`predict`.
 
         Returns
@@ -202,7 +207,7 @@ class ClassResults(SelectionResults):
             As for :meth:`SelectionResults.get_prediction`.
         """
         _refuse(offset)
-        return self._predict_new(new, self._chosen(which), None, draws)
+        return self._predict_new(new, self._chosen(which), None, draws, invalid=invalid)
 
     def classify(
         self,
@@ -211,12 +216,13 @@ class ClassResults(SelectionResults):
         *,
         draws: int = PREDICTION_DRAWS,
         to: str | os.PathLike[str] | None = None,
+        invalid: str = "raise",
     ) -> pd.Series | Any:
         """Return the most probable class of each row.
 
         Parameters
         ----------
-        new, which, draws, to : optional
+        new, which, draws, to, invalid : optional
             As for :meth:`predict`.
 
         Returns
@@ -230,7 +236,8 @@ class ClassResults(SelectionResults):
         ParameterError, UnknownNameError, DataError, NotAvailableError
             As for :meth:`get_prediction`.
         """
-        found = self._predict_new(new, self._chosen(which), None, draws, spread=False)
+        gamma = self._chosen(which)
+        found = self._predict_new(new, gamma, None, draws, spread=False, invalid=invalid)
         return each_of(found, partial(_most_probable, design=self.model.design), to)
 
     def score(
