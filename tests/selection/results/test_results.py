@@ -22,6 +22,7 @@ INCLUSION = [
     "r_hat",
     "bayes_factor",
     "cost",
+    "columns",
 ]
 MODELS = ["terms", "size", "cost", "posterior", "mcse", "odds", "odds_mcse", "log_marginal", "deviance"]
 MODELS += ["integration"]
@@ -33,7 +34,8 @@ def test_inclusion(results):
     assert list(table.columns) == INCLUSION
     assert table.index.name == "term"
     assert list(table.index) == ["age", "lwt", "race", "smoke"] == list(results.model.term_names)
-    assert table.dtypes.eq(float).all()
+    assert table.drop(columns="columns").dtypes.eq(float).all()
+    assert table["columns"].to_list() == [1, 1, 2, 1]
     np.testing.assert_allclose(table["prior"], 0.5)  # beta-binomial(1, 1), without constraints
     odds = table["posterior"] / (1 - table["posterior"])
     np.testing.assert_allclose(table["bayes_factor"], odds)  # prior odds are one
