@@ -469,15 +469,15 @@ class Design:
             return found, np.zeros(len(index), bool)
         table = self._table(new)
         layout, functions, unlike = self.layout, self.functions, np.zeros(len(table), bool)
-        X, rows = valid_rows(lambda some: compute_rows(layout, some, functions), table, invalid)
+        made, rows = valid_rows(lambda some: compute_rows(layout, some, functions), table, invalid)
+        whole = made
         if len(rows) < len(table):
-            whole = np.full((len(table), X.shape[1]), np.nan, order="F")
-            whole[rows] = X
-            X = whole
+            whole = np.full((len(table), made.shape[1]), np.nan, order="F")
+            whole[rows] = made
         if self.aliases is not None:
-            X, unlike = np.asfortranarray(X[:, self.aliases.inside]), self.aliases.unlike(X)
+            whole, unlike = np.asfortranarray(whole[:, self.aliases.inside]), self.aliases.unlike(whole)
         given = compute_extras(self.extra_columns, extras, table, invalid)
-        return DesignRows(X, table.index, given), unlike
+        return DesignRows(whole, table.index, given), unlike
 
     def without(self, aliases: Aliases) -> "Design":
         """Return the design without some of its columns.
