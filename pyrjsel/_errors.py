@@ -46,7 +46,7 @@ class PyrjselWarning(UserWarning):
 
 
 class ConvergenceWarning(PyrjselWarning):
-    """Chains disagree or have too few effective draws, were interrupted, or missed a mode."""
+    """Chains disagree, have few effective draws, were interrupted or missed a mode; means may not exist."""
 
 
 class SeparationWarning(PyrjselWarning):

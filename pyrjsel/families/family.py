@@ -48,6 +48,9 @@ class Family(ABC):
         Whether the likelihood is a product over rows.
     has_intercept : bool
         Whether the likelihood depends on the intercept.
+    unbounded : bool
+        Whether expected responses grow exponentially in the linear predictor: they need not have posterior
+        means.
     """
 
     name: ClassVar[str]
@@ -64,6 +67,7 @@ class Family(ABC):
     whole: ClassVar[str] = ""
     independent: ClassVar[bool] = True
     has_intercept: ClassVar[bool] = True
+    unbounded: ClassVar[bool] = False
 
     @property
     def predictors(self) -> int:
@@ -312,6 +316,10 @@ class Family(ABC):
         """Return the linear predictor (n,) of the null model at its maximum."""
         known = np.zeros(y.size) if offset is None else offset
         return self.null_intercept(y, weights, offset) + known
+
+    def level(self, y: FloatArray, weights: FloatArray, offset: FloatArray) -> float | None:
+        """Return where the intercept has a prior by default; None if that does not depend on responses."""
+        return None
 
     def starts(self, y: FloatArray, offset: FloatArray, weights: FloatArray) -> FloatArray:
         """Return intercepts (L,) from which mode searches start."""

@@ -29,6 +29,7 @@ class LogLink(Family):
     """Base of the families with the log link."""
 
     link: ClassVar[str] = "log"
+    unbounded: ClassVar[bool] = True
 
     def mean(self, eta: FloatArray) -> FloatArray:
         """Return the mean at linear predictor `eta`, of the same shape."""

@@ -7,6 +7,7 @@ from typing import Any, ClassVar, Self
 import numpy as np
 import scipy
 
+from pyrjsel._core import special
 from pyrjsel._errors import DataError
 from pyrjsel._typing import FloatArray
 from pyrjsel._validate import check_real
@@ -178,6 +179,14 @@ class Sized(Family):
     def learned(self, y: FloatArray, table: FloatArray, n: int) -> Self:
         """Return the family with the table of all `n` rows; `y` has their smallest and largest response."""
         return replace(self, table=table)
+
+    def level(self, y: FloatArray, weights: FloatArray, offset: FloatArray) -> float:
+        """Return the log mean response: under a flat intercept expected responses have no posterior mean.
+
+        The likelihood falls in the intercept a as ``exp(-n s a)`` alone, and expected responses grow as
+        ``exp(a)``: integrals over a do not exist for sizes s below 1 / n.
+        """
+        return float(np.log(weights @ y) - special.logsumexp(offset, b=weights))
 
     def log_prior(self, t: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
         """Return log prior densities of log sizes (..., 1); see :meth:`Family.log_prior`."""

@@ -29,12 +29,16 @@ class Columns:
         (:attr:`CoefficientPrior.of_null_model`), and centred with the same weights.
     total_weight : float
         Sum of the weights; the number of rows if there are none.
+    level : float or None
+        Log mean response (:meth:`Family.level`), at which intercepts have a prior by default; None if their
+        default does not depend on it.
     """
 
     mean: FloatArray
     scale: FloatArray
     gram: FloatArray
     total_weight: float
+    level: float | None = None
 
 
 class DistributionOfG(Protocol):

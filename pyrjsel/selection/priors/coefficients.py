@@ -15,6 +15,8 @@ from pyrjsel.selection.priors.gaussian import RANK_TOL, FixedG, GaussianPrior
 INFORMATION = ("unit", "null", "observed")
 # Limits of scales and means of normal priors, whose squares must not overflow.
 FARTHEST = 1e100
+# Standard deviation of the default prior of an intercept at the log mean response.
+LEVEL_SD = 2.5
 
 
 @dataclass(frozen=True)
@@ -38,7 +40,8 @@ class Normal(CoefficientPrior):
         variances.
     intercept : None, "flat" or Normal, optional
         Prior of the intercept, for the original columns, or for the standardised ones with `standardize`.
-        None is ``Normal(10)`` for logistic and Poisson models.
+        None is ``Normal(10)`` for logistic and Poisson models, and in negative binomial and gamma models, at
+        the mean of the columns, ``Normal(2.5, m)`` with the log mean response m, see :class:`GPrior`.
 
     Examples
     --------
@@ -70,7 +73,10 @@ class Normal(CoefficientPrior):
             with named("Normal"):
                 raise bad_value("scaled", "None or False for a family without error variance", True)
         size = columns.mean.size
-        intercept = Normal(10.0) if self.intercept is None else self.intercept
+        intercept = self.intercept
+        centred = intercept is None and columns.level is not None
+        if intercept is None:
+            intercept = Normal(10.0) if columns.level is None else Normal(LEVEL_SD, columns.level)
         variance = np.full(size + 1, float(self.scale) ** 2)
         mean = np.full(size + 1, float(self.mean))
         flat = isinstance(intercept, str)
@@ -85,7 +91,8 @@ class Normal(CoefficientPrior):
         else:
             # beta = T b: the intercept of raw columns is a - sum m_k b_k / s_k, the slopes b_k / s_k.
             to_raw = np.diag(np.concatenate([[1.0], 1.0 / columns.scale]))
-            to_raw[0, 1:] = -columns.mean / columns.scale
+            if not centred:
+                to_raw[0, 1:] = -columns.mean / columns.scale
             precision = to_raw.T @ (weight[:, None] * to_raw)
             precision = 0.5 * (precision + precision.T)
             shift = to_raw.T @ (weight * mean)
@@ -126,7 +133,10 @@ class GPrior(CoefficientPrior):
         response. Linear models have the same prior under all.
     intercept : None, "joint", "flat" or Normal, optional
         ``"flat"`` centres the columns and gives the intercept a flat prior (the default under
-        ``information="null"``, and the only choice under ``"observed"`` and for linear models). ``"joint"``
+        ``information="null"``, and the only choice under ``"observed"`` and for linear models). In negative
+        binomial and gamma models the default under ``"null"`` is ``Normal(2.5, m)`` with the log mean
+        response m, ``log(sum w y / sum w exp(offset))``: with a flat intercept expected responses have no
+        posterior mean, since the likelihood falls too slowly in it at small sizes. ``"joint"``
         treats it as a column of X_gamma (the default for logistic and Poisson models under
         ``information="unit"``; not available under ``"null"``): the linear predictor at the mean of the
         columns has prior mean 0 and variance g / n. A :class:`Normal` centres the columns and is the prior of
@@ -189,7 +199,8 @@ class GPrior(CoefficientPrior):
         g = self.value(columns.total_weight)
         intercept = self.intercept
         if intercept is None:
-            intercept = "joint" if self.information == "unit" else "flat"
+            usual = "flat" if columns.level is None else Normal(LEVEL_SD, columns.level)
+            intercept = "joint" if self.information == "unit" else usual
         precision = np.zeros((size + 1, size + 1))
         np.divide(columns.gram, g, out=precision[1:, 1:])
         shift, penalty = np.zeros(size + 1), np.zeros(size + 1)

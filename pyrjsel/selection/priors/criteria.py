@@ -110,7 +110,7 @@ class AtMaxima(CoefficientPrior):
 
     def _compile(self, columns: Columns) -> CompiledPrior:
         rule, value = self._rule(columns.total_weight)
-        unit = GPrior("n", information="null").compile(columns)
+        unit = GPrior("n", information="null", intercept="flat").compile(columns)
         return replace(unit, rule=rule, rule_value=value)
 
 

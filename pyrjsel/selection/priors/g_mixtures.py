@@ -59,7 +59,7 @@ class Mixture(CoefficientPrior):
         return True
 
     def _compile(self, columns: Columns) -> CompiledPrior:
-        at_one = GPrior(1.0, information="null").compile(columns)
+        at_one = GPrior(1.0, information="null", intercept="flat").compile(columns)
         rule = Rule.UNKNOWN_G if self.information == "observed" else None
         return replace(at_one, mixture=self, total_weight=columns.total_weight, rule=rule)
 

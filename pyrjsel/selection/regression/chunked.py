@@ -10,6 +10,7 @@ import pandas as pd
 from numpy.typing import NDArray
 from scipy.linalg import block_diag
 
+from pyrjsel._core import special
 from pyrjsel._errors import DataError, NotAvailableError
 from pyrjsel._typing import BoolArray, FloatArray, IntArray
 from pyrjsel.design import DesignData, Reduced, RowReader, Work
@@ -114,6 +115,8 @@ class GeneralisedSums(ChunkSums):
         Sums of what :class:`Family` says of single rows.
     table : ndarray or None
         What :meth:`Family.tabulate` keeps of all responses.
+    log_exposure : float
+        Logarithm of the sum of the weights times ``exp(offset)``.
     """
 
     ends: FloatArray = field(default_factory=lambda: np.zeros((2, 2)))
@@ -121,6 +124,7 @@ class GeneralisedSums(ChunkSums):
     saturated: float = 0.0
     log_constant: float = 0.0
     table: FloatArray | None = None
+    log_exposure: float = 0.0
 
 
 @dataclass(frozen=True, eq=False)
@@ -160,6 +164,7 @@ class FirstPass:
             family.saturated(data.y, weights),
             family.log_constant(data.y, weights),
             family.tabulate(data.y[w > 0], w[w > 0], 0.0 if offset is None else offset[w > 0]),
+            float(special.logsumexp(np.zeros(data.n) if offset is None else offset, b=w)),
         )
         apart = [data.y] if family.classes else []
         rows = np.column_stack([data.X, np.zeros(data.n) if offset is None else offset, *apart])
@@ -192,6 +197,7 @@ class FirstPass:
             one.saturated + two.saturated,
             one.log_constant + two.log_constant,
             _merged(one.table, two.table, family),
+            float(np.logaddexp(one.log_exposure, two.log_exposure)),
         )
         return FirstPass(sums, distinct)
 
@@ -454,7 +460,11 @@ class ChunkedRegression(TermColumns):
             else:
                 inside = np.append(rows.inside, -1)
                 information = _standard(null.products[np.ix_(inside, inside)][:-1, :-1], scale, zero)
-        prior = coef_prior.compile(Columns(mean, scale, information, total))
+        # The mean response is that of all rows.
+        level = family.level(
+            sums.response.mean[:1], np.array([total]), np.array([sums.log_exposure - np.log(total)])
+        )
+        prior = coef_prior.compile(Columns(mean, scale, information, total, level))
         if prior.mixture is not None or prior.rule is not None:
             raise NotAvailableError(
                 "Data in chunks support Normal priors, and GPrior with a known g, unless few rows are "

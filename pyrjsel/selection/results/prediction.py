@@ -15,12 +15,14 @@ from numpy.typing import ArrayLike
 from pyrjsel._called import called, named
 from pyrjsel._core import special
 from pyrjsel._core._rows import summaries
-from pyrjsel._errors import DataError, NotAvailableError
+from pyrjsel._errors import ConvergenceWarning, DataError, NotAvailableError
 from pyrjsel._once import kept_property
 from pyrjsel._typing import ByteArray, FloatArray
-from pyrjsel._validate import bad_value, check_choice, check_real
+from pyrjsel._validate import bad_value, check_choice, check_real, counted
+from pyrjsel._warnings import warn
 from pyrjsel.design import Chunks, Design, DesignData, as_chunks, as_pandas
 from pyrjsel.families import Family, Values, averages
+from pyrjsel.report.pareto import UNRELIABLE, pareto_shapes
 from pyrjsel.runtime import one_blas_thread
 from pyrjsel.selection.evidence.gaussian import SingleModels
 from pyrjsel.selection.evidence.importance import resample
@@ -38,6 +40,9 @@ ABSENT = {"offset": 0.0, "weights": 1.0}
 # Numbers in a block of rows times draws: for simulation, for two passes, and for repeated ones, which should
 # fit in a cache.
 BLOCK, PASSED, CACHED = 4_000_000, 524_288, 65_536
+# Tails of draws are looked at where the largest is more than this multiple of their average: it is less than
+# that where averages over some hundred draws or more are precise, whatever the shape of the tail.
+FAR = 5.0
 
 
 def averaged_draws(
@@ -232,6 +237,18 @@ class Prediction:
         for part, eta in self._predictors(rows):
             yield part, self._means(eta)
 
+    def _endless(self, eta: FloatArray) -> np.ndarray:
+        """Return which rows of linear predictors (rows, m) have no posterior mean that draws can tell."""
+        out = np.zeros(len(eta), bool)
+        if not self.family.unbounded:
+            return out
+        top = eta.max(axis=1)
+        wide = np.flatnonzero(top - eta.mean(axis=1) > np.log(FAR))  # the log mean is larger than that
+        scaled = np.exp(eta[wide] - top[wide, None])
+        wide, scaled = (each[scaled.mean(axis=1) < 1.0 / FAR] for each in (wide, scaled))
+        out[wide] = pareto_shapes(scaled) > UNRELIABLE
+        return out
+
     def simulate(
         self, rows: np.ndarray, weights: FloatArray, draws: int, rng: np.random.Generator
     ) -> Iterator[tuple[slice, FloatArray, FloatArray]]:
@@ -286,13 +303,20 @@ class Prediction:
 
     @one_blas_thread
     def mean(self) -> pd.Series:
-        """Return the posterior mean of each row's expected response; NaN for rows with missing inputs."""
+        """Return the posterior mean of each row's expected response.
+
+        NaN for rows with missing inputs, and, with a warning, where it does not exist or cannot be told from
+        draws.
+        """
         if self.means is not None:
             out = linear_mean(self.x, self.offset, self.means)
         else:
             out = np.full(len(self.index), np.nan)
+            endless = np.zeros(out.size, bool)
             for part, eta in self._predictors(np.flatnonzero(self.complete), PASSED):
-                out[part] = averages(self.family.mean, eta)
+                out[part], endless[part] = averages(self.family.mean, eta), self._endless(eta)
+            out[endless] = np.nan
+            warn_of_endless(endless)
         return pd.Series(out, index=self.index.copy(), name=self.name)
 
     @one_blas_thread
@@ -310,24 +334,52 @@ class Prediction:
             By row: ``mean`` and ``mean_se``, posterior mean and standard deviation of the expected response
             (a success probability, or a count); ``mean_ci_lower`` and ``mean_ci_upper``, its equal-tailed
             interval; ``obs_ci_lower`` and ``obs_ci_upper``, quantiles of a single new response (a number, 0
-            or 1, or a count) of weight one under its posterior predictive distribution. Rows with missing
-            inputs are NaN. All are computed from draws, except `mean` of a linear model.
+            or 1, or a count) of weight one under its posterior predictive distribution. Models with log link
+            also have the ``median`` of the expected response. Rows with missing inputs are NaN. All are
+            computed from draws, except `mean` of a linear model.
 
         Raises
         ------
         ParameterError
             If `alpha` is not in (0, 1).
+
+        Warns
+        -----
+        ConvergenceWarning
+            If rows have no posterior mean that draws can tell: it and `mean_se` are then NaN.
         """
         alpha = check_real(alpha, "alpha", low=0, high=1, open_low=True, open_high=True)
         columns = ["mean", "mean_se", "mean_ci_lower", "mean_ci_upper", "obs_ci_lower", "obs_ci_upper"]
-        out = np.full((len(self.index), 6), np.nan)
-        for part, means in self._blocks(np.flatnonzero(self.complete)):
+        median = (0.5,) if self.family.unbounded else ()
+        ends = len(median) + 4
+        out = np.full((len(self.index), ends + 2), np.nan)
+        endless = np.zeros(len(out), bool)
+        for part, eta in self._predictors(np.flatnonzero(self.complete)):
+            means, endless[part] = self._means(eta), self._endless(eta)
             # Expected counts far outside the data may be infinite; their standard deviation is then NaN.
-            out[part, 0], out[part, 1], out[part, 2:4] = summaries(means, (alpha / 2, 1 - alpha / 2))
-            out[part, 4:] = self.family.interval(means, alpha, self.nuisance)
+            out[part, 0], out[part, 1], out[part, 2:ends] = summaries(
+                means, (*median, alpha / 2, 1 - alpha / 2)
+            )
+            out[part, ends:] = self.family.interval(means, alpha, self.nuisance)
+        out[endless, :2] = np.nan
+        warn_of_endless(endless)
         if self.means is not None:
             out[:, 0] = linear_mean(self.x, self.offset, self.means)
+        if median:
+            columns.insert(2, "median")
         return pd.DataFrame(out, index=self.index.copy(), columns=columns)
+
+
+def warn_of_endless(rows: np.ndarray) -> None:
+    """Warn of the rows (mask) without a posterior mean, if there are any."""
+    count = int(rows.sum())
+    if count:
+        warn(
+            f"The expected responses of {count:,} of {counted(rows.size, 'row')} have no posterior mean, or "
+            "none that draws can tell, and are NaN: their draws have too heavy a tail (Pareto k above 0.7). "
+            "Use the 'median' of get_prediction(new).summary_frame(), or tighter priors.",
+            ConvergenceWarning,
+        )
 
 
 @dataclass(frozen=True)

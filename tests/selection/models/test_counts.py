@@ -11,7 +11,7 @@ from scipy import stats
 import pyrjsel as rj
 
 N = 120
-FRAME = ["mean", "mean_se", "mean_ci_lower", "mean_ci_upper", "obs_ci_lower", "obs_ci_upper"]
+FRAME = ["mean", "mean_se", "median", "mean_ci_lower", "mean_ci_upper", "obs_ci_lower", "obs_ci_upper"]
 
 
 @pytest.fixture(scope="module")
@@ -190,6 +190,7 @@ def test_expected_counts(results, wards):
     mu = np.exp(eta) * wards["people"].to_numpy()[:, None]
     np.testing.assert_allclose(frame["mean"], mu.mean(axis=1), rtol=1e-12)
     np.testing.assert_allclose(frame["mean_se"], mu.std(axis=1, ddof=1), rtol=1e-9)
+    np.testing.assert_allclose(frame["median"], np.median(mu, axis=1), rtol=1e-12)
     np.testing.assert_allclose(frame["mean_ci_lower"], np.quantile(mu, 0.05, axis=1), rtol=1e-12)
     pd.testing.assert_series_equal(results.predict(wards), results.predict())
     # As many cases as there were: the posterior is that of a model with an intercept, hardly shrunk.

@@ -216,7 +216,7 @@ def test_perfect_order_has_a_posterior_under_heavy_tails():
 
 def test_relative_hazards(enumerated, table):
     found = enumerated.get_prediction(table).summary_frame()
-    assert list(found.columns) == ["linear", "mean", "mean_se", "mean_ci_lower", "mean_ci_upper"]
+    assert list(found.columns) == ["linear", "mean", "mean_se", "median", "mean_ci_lower", "mean_ci_upper"]
     assert ((found["mean_ci_lower"] < found["mean"]) & (found["mean"] < found["mean_ci_upper"])).all()
     np.testing.assert_allclose(enumerated.predict(table), found["mean"], rtol=0.02)
     # Ratios of hazards of two rows that differ in one column: exp of the coefficient, without its intercept.

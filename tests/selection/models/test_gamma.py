@@ -112,8 +112,9 @@ def test_marginal_likelihoods_without_monte_carlo_error(table):
     Under a prior that is flat in the intercept (a g-prior of the null model), the intercept integrates to a
     ratio of gamma functions.
     """
-    results = rj.gamma("y ~ a", table, offset="shift", weights="number").fit(rng=2, pairs=30_000)
-    found = results._marginal.integrate(np.zeros(1, dtype=np.uint8))
+    flat = rj.GPrior("n", information="null", intercept="flat")
+    model = rj.gamma("y ~ a", table, offset="shift", weights="number", coef_prior=flat)
+    found = model.fit(rng=2, pairs=30_000)._marginal.integrate(np.zeros(1, dtype=np.uint8))
     y, shift, w = (table[name].to_numpy(dtype=float) for name in ("y", "shift", "number"))
 
     def height(t):

@@ -155,7 +155,7 @@ def test_one_g_for_all_models(tables, kind):
     """Empirical Bayes with the information of the null model; its g is at the maximum of the sum."""
     model = model_of(kind, tables, rj.EmpiricalBayes("global", information="null"))
     fits = {
-        g: model_of(kind, tables, rj.GPrior(g, information="null")).fit(rng=1)
+        g: model_of(kind, tables, rj.GPrior(g, information="null", intercept="flat")).fit(rng=1)
         for g in (model.g, model.g / 3, model.g * 3)
     }
     np.testing.assert_allclose(model.fit(rng=1).posterior.inclusion, fits[model.g].posterior.inclusion)

@@ -16,7 +16,7 @@ from pyrjsel._typing import FloatArray
 from pyrjsel._validate import check_real
 from pyrjsel.design.frame import as_array, read_array
 from pyrjsel.families.cox import Cox, RiskSets
-from pyrjsel.selection.results.prediction import Prediction
+from pyrjsel.selection.results.prediction import Prediction, warn_of_endless
 
 # Numbers in a block of rows of the fit times draws.
 BLOCK = 1_000_000
@@ -63,20 +63,29 @@ class SurvivalPrediction(Prediction):
         DataFrame
             By row: ``linear``, the posterior mean of the linear predictor less that at the mean of the
             columns; ``mean`` and ``mean_se``, posterior mean and standard deviation of its exponential, the
-            hazard relative to that there; ``mean_ci_lower`` and ``mean_ci_upper``, the equal-tailed interval
-            of the latter. Rows with missing inputs are NaN.
+            hazard relative to that there, and its ``median``; ``mean_ci_lower`` and ``mean_ci_upper``, the
+            equal-tailed interval of the latter. Rows with missing inputs are NaN.
 
         Raises
         ------
         ParameterError
             If `alpha` is not in (0, 1).
+
+        Warns
+        -----
+        ConvergenceWarning
+            As for :meth:`Prediction.summary_frame`.
         """
         alpha = check_real(alpha, "alpha", low=0, high=1, open_low=True, open_high=True)
-        names = ["linear", "mean", "mean_se", "mean_ci_lower", "mean_ci_upper"]
+        names = ["linear", "mean", "mean_se", "median", "mean_ci_lower", "mean_ci_upper"]
         out = np.full((len(self.index), len(names)), np.nan)
-        for part, hazards in self._blocks(np.flatnonzero(self.complete)):
-            out[part, 0] = np.log(hazards).mean(axis=1)
-            out[part, 1:] = _summaries(hazards, alpha)
+        endless = np.zeros(len(out), bool)
+        for part, eta in self._predictors(np.flatnonzero(self.complete)):
+            hazards, endless[part] = self._means(eta), self._endless(eta)
+            out[part, 0], out[part, 3] = eta.mean(axis=1), np.median(hazards, axis=1)
+            out[part[:, None], [1, 2, 4, 5]] = _summaries(hazards, alpha)
+        out[endless, 1:3] = np.nan
+        warn_of_endless(endless)
         return pd.DataFrame(out, index=self.index.copy(), columns=names)
 
     def survival(self, times: ArrayLike, alpha: float = 0.05) -> pd.DataFrame:
