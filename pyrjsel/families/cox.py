@@ -23,6 +23,8 @@ PRECISION = 1e12
 # Fitted log hazard ratios above this may be diverging to infinity: the search for a maximum stops when a step
 # gains less than 1e-9, at ratios near exp(20).
 SPAN = 15.0
+# Times that differ by at most this multiple of the mean time are equal, as in R's `survival`.
+CLOSE = 1.5e-8
 
 
 @dataclass(frozen=True)
@@ -97,8 +99,32 @@ def in_order(y: FloatArray) -> IntArray:
     return np.lexsort((y > 0, -np.abs(y)))
 
 
+def tied_times(time: FloatArray) -> FloatArray:
+    """Return times (n,) with those that are equal up to rounding made equal: the smallest of them.
+
+    Two whole numbers are never made equal: they are counts of days or the like, and have no rounding errors.
+    """
+    known, place = np.unique(time, return_inverse=True)
+    apart = np.diff(known) > CLOSE * np.mean(np.abs(time))
+    whole = known == np.floor(known)
+    first = np.concatenate([[True], apart | (whole[1:] & whole[:-1])])
+    return np.asarray(known[first][np.cumsum(first) - 1][place])
+
+
+def nearest_times(at: FloatArray, time: FloatArray) -> FloatArray:
+    """Return times `at` (k,); those equal to one of the data, `time` (n,), up to rounding, are that one."""
+    known = np.unique(time)
+    middle = 0.5 * (known[1:] + known[:-1])
+    nearest = known[np.searchsorted(middle, at)]
+    close = np.abs(nearest - at) <= CLOSE * np.mean(np.abs(time))
+    whole = (at == np.floor(at)) & (nearest == np.floor(nearest))
+    return np.where(close & ~whole, nearest, at)
+
+
 def survival_response(time: FloatArray, event: FloatArray, response: str) -> FloatArray:
     """Return the response of the family: the time of an event, and minus the time of a censored row.
+
+    Times that are equal up to rounding are made equal.
 
     Raises
     ------
@@ -121,6 +147,7 @@ def survival_response(time: FloatArray, event: FloatArray, response: str) -> Flo
         )
     if not event.any():
         raise DataError(f"The 'event' of {called()} must be 1 in at least one row. Got only censored times.")
+    time = tied_times(time)
     return np.where(event == 1, time, -time)
 
 

@@ -40,7 +40,8 @@ class CoxSelection(Selection):
     Parameters
     ----------
     endog : array_like, shape (n,)
-        Times, above 0: of an event, or of the end of observation.
+        Times, above 0: of an event, or of the end of observation. Times that differ by at most 1.5e-8 of the
+        mean time are equal, as in R's ``survival``, unless they are whole numbers.
     exog : DataFrame or array_like, shape (n, p)
         Columns, one per term, without a constant. Columns of text and categories become factors.
     event : str or array_like, optional

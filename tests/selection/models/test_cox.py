@@ -483,3 +483,61 @@ def test_surrogates_of_a_column_that_orders_all_times():
     values = evidence.values(np.array([[0, 0], [1, 0], [0, 1], [1, 1]], dtype=np.uint8))
     assert np.isfinite(values).all()
     assert values.argmax() == 2
+
+
+@pytest.fixture(scope="module")
+def rounded():
+    """Times in tenths, as whole numbers and as differences of ages, with 18 values for eight times."""
+    rng = np.random.default_rng(7)
+    x = rng.normal(size=120)
+    entry = rng.integers(0, 40, 120)
+    tenths = np.ceil(np.exp(-0.8 * x) * rng.exponential(size=120) / 0.4).clip(1, 8).astype(int)
+    years = entry * 0.1 + tenths * 0.1 - entry * 0.1
+    assert np.unique(years).size > np.unique(tenths).size == 8
+    event = (rng.random(120) < 0.8).astype(int)
+    return pd.DataFrame({"x": x, "tenths": tenths, "years": years, "steps": tenths * 0.1, "event": event})
+
+
+@pytest.mark.parametrize("ties", ["efron", "breslow"])
+def test_times_that_differ_by_rounding_are_tied(rounded, ties):
+    """The partial likelihood depends on the order of times alone: all units have the same posterior."""
+    want = rj.cox("tenths ~ x", rounded, event="event", ties=ties).fit(rng=1)
+    first = want.get_prediction(rounded[:1])
+    for name in ("years", "steps"):
+        for model in (
+            rj.cox(f"{name} ~ x", rounded, event="event", ties=ties),
+            rj.CoxSelection(rounded[name], rounded[["x"]], event=rounded["event"], ties=ties),
+        ):
+            found = model.fit(rng=1)
+            np.testing.assert_array_equal(found.models["log_marginal"], want.models["log_marginal"])
+            # Times beside those of the events by rounding, on either side; the last one is seen.
+            for shift in (1.0, 1 - 1e-15, 1 + 1e-15):
+                curve = found.get_prediction(rounded[:1]).survival(shift * np.arange(1, 9) * 0.1)
+                np.testing.assert_array_equal(curve["mean"], first.survival(np.arange(1, 9))["mean"])
+    assert ("Ties", ties) in want.model._response_facts()
+
+
+def test_whole_times_are_never_tied(table):
+    """Seconds since 1970: their mean times 1.5e-8 is 25."""
+    rows = table.assign(
+        late=table["time"].rank(method="dense") + 1.7e9, rank=table["time"].rank(method="dense")
+    )
+    late = rj.cox("late ~ a", rows, event="died").fit(rng=1)
+    rank = rj.cox("rank ~ a", rows, event="died").fit(rng=1)
+    np.testing.assert_array_equal(late.models["log_marginal"], rank.models["log_marginal"])
+    at = np.array([0.0, 3.0, 9.0])
+    np.testing.assert_array_equal(
+        late.get_prediction(rows[:2]).survival(at + 1.7e9)["mean"],
+        rank.get_prediction(rows[:2]).survival(at)["mean"],
+    )
+
+
+def test_masked_times(table):
+    prediction = rj.cox("time ~ a", table, event="died").fit(rng=1).get_prediction(table[:1])
+    plain = prediction.survival([1.0, 2.0])
+    pd.testing.assert_frame_equal(prediction.survival(np.ma.array([1.0, 2.0], mask=False)), plain)
+    for masked in (np.ma.array([1.0, 2.0], mask=[0, 1]), np.ma.array([1, 2], mask=[0, 1])):
+        with pytest.raises(
+            rj.DataError, match=r"'times' of SurvivalPrediction\.survival|'times' of .*survival"
+        ):
+            prediction.survival(masked)

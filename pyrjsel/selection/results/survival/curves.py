@@ -15,7 +15,7 @@ from pyrjsel._errors import DataError
 from pyrjsel._typing import FloatArray
 from pyrjsel._validate import check_real
 from pyrjsel.design.frame import as_array, read_array
-from pyrjsel.families.cox import Cox, RiskSets
+from pyrjsel.families.cox import Cox, RiskSets, nearest_times
 from pyrjsel.selection.results.prediction import Prediction, warn_of_endless
 
 # Numbers in a block of rows of the fit times draws.
@@ -94,7 +94,7 @@ class SurvivalPrediction(Prediction):
         Parameters
         ----------
         times : array_like of float
-            Times, at least 0.
+            Times, at least 0. Those that differ from a time of the fit by rounding alone are that time.
         alpha : float, default 0.05
             One minus the probability of the intervals.
 
@@ -124,10 +124,9 @@ class SurvivalPrediction(Prediction):
         """
         alpha = check_real(alpha, "alpha", low=0, high=1, open_low=True, open_high=True)
         at = _times(times)
-        y, known = self._baseline(at)
+        seen, known = self._baseline(at)
         rows = np.flatnonzero(self.complete)
         out = np.full((len(self.index), at.size, 4), np.nan)
-        seen = np.flatnonzero(at <= np.max(np.abs(y)))
         for row in rows:
             hazard = self.family.mean(self._eta(np.array([row]), slice(None)))[0]
             out[row, seen] = _summaries(np.exp(-hazard * known[seen]), alpha)
@@ -136,11 +135,15 @@ class SurvivalPrediction(Prediction):
         return pd.DataFrame(out.reshape(-1, 4), index=index, columns=names)
 
     def _baseline(self, at: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """Return the response of the fit, and draws (times, m) of the cumulative baseline hazard."""
+        """Return the places of times until the last of the fit, and draws (times, m) of cumulative hazards.
+
+        They are those of the baseline.
+        """
         assert self.fit is not None
         assert self.rng is not None
         assert isinstance(self.family, Cox)
         y, x, offset = self.fit()
+        at = nearest_times(at, np.abs(y))
         sets = RiskSets.of(y, self.family.ties == "efron")
         place = np.searchsorted(-np.abs(y[sets.order][sets.last]), -at)  # the first event until each time
         rows = replace(self, x=x[sets.order], offset=offset[sets.order])
@@ -156,7 +159,7 @@ class SurvivalPrediction(Prediction):
             total = np.cumsum(steps[::-1], axis=0)[::-1]
             total = np.concatenate([total, np.zeros((1, part.size))])
             out[:, part] = total[place]
-        return y, out
+        return np.flatnonzero(at <= np.max(np.abs(y))), out
 
 
 def _summaries(values: FloatArray, alpha: float) -> FloatArray:
