@@ -69,7 +69,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--df", type=_df, metavar="DF", help="degrees of freedom of Student-t errors, or 'estimate'"
     )
     parser.add_argument(
-        "--event", metavar="COLUMN", help="column of a Cox model: 1 for events, 0 for censored times"
+        "--event",
+        metavar="COLUMN",
+        help="column of a Cox model: 1 for events, 0 for censored times; 'none' if no time is censored",
     )
     parser.add_argument("--ties", choices=TIES, help="ties of a Cox model (default: efron)")
     space = parser.add_argument_group("model space")
@@ -228,6 +230,8 @@ def _model_options(chosen: argparse.Namespace, kind: Any) -> dict[str, Any]:
         having = [key for key, model in MODELS.items() if name in signature(model.from_formula).parameters]
         if kind not in [MODELS[key] for key in having]:
             raise rj.ParameterError(f"--{name} is for {', '.join(having)} models: add --model {having[0]}.")
+    if given.get("event") == "none":
+        given["event"] = None
     return given
 
 

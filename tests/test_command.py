@@ -158,6 +158,8 @@ def test_warnings_are_sentences_and_on_the_page(folder, capsys, monkeypatch):
         (["low ~ age", "births.csv", "--model", "linear"], "Linear model selection"),
         (["low ~ age", "births.csv", "--model", "poisson"], "Poisson model selection"),
         (["np.log(bwt) ~ age", "births.csv"], "Linear model selection"),
+        (["bwt ~ age", "births.csv", "--model", "cox", "--event", "none"], "Cox model selection"),
+        (["bwt ~ age", "births.csv", "--model", "cox", "--event", "low"], "Cox model selection"),
     ],
 )
 def test_the_model_follows_the_response(words, title, folder, capsys, monkeypatch):

@@ -9,7 +9,7 @@ import pandas as pd
 from numpy.typing import ArrayLike
 
 from pyrjsel._called import called, named
-from pyrjsel._errors import FormulaError
+from pyrjsel._errors import FormulaError, ParameterError
 from pyrjsel._typing import FloatArray
 from pyrjsel._validate import bad_value
 from pyrjsel.design import DesignData, TableLike
@@ -25,6 +25,17 @@ from pyrjsel.selection.regression.summed_rows import SummedRows
 from pyrjsel.selection.results.prediction import Prediction
 from pyrjsel.selection.results.survival.curves import SurvivalPrediction
 from pyrjsel.selection.specification import Choices
+
+# Default of `event`, which is refused: None says that no time is censored.
+NOT_SAID = ""
+
+
+def _check_said(event: object) -> None:
+    if isinstance(event, str) and event == NOT_SAID:
+        raise ParameterError(
+            f"The 'event' parameter of {called()} must be given: a column that is 1 for times of events and "
+            "0 for censored times, or event=None if all times are those of events."
+        )
 
 
 @shared_text
@@ -44,9 +55,10 @@ class CoxSelection(Selection):
         mean time are equal, as in R's ``survival``, unless they are whole numbers.
     exog : DataFrame or array_like, shape (n, p)
         Columns, one per term, without a constant. Columns of text and categories become factors.
-    event : str or array_like, optional
+    event : str, array_like or None
         1 or True for times of events, 0 or False for censored times: a column of the data, or one value per
-        row. None means that all times are those of events.
+        row. None says that all times are those of events. It must be given: without it a column with this
+        indicator would be a term.
     ties : {"efron", "breslow"}
         Approximation of the partial likelihood for events at the same time.
     coef_prior : GPrior, mixture of g-priors, Normal, EmpiricalBayes, BIC or AIC, optional
@@ -65,6 +77,8 @@ class CoxSelection(Selection):
 
     Raises
     ------
+    ParameterError
+        If `event` is not given.
     DataError
         If times are not above 0, `event` is not 0 or 1, there is no event, or the data cannot be used (empty,
         no complete row, infinite values, columns so large or small that their squares overflow or underflow).
@@ -103,7 +117,7 @@ class CoxSelection(Selection):
         endog: ArrayLike | pd.Series,
         exog: pd.DataFrame | ArrayLike,
         *,
-        event: str | ArrayLike | None = None,
+        event: str | ArrayLike | None = NOT_SAID,
         ties: str = "efron",
         coef_prior: CoefficientPrior | None = None,
         model_prior: ModelPrior | None = None,
@@ -115,6 +129,7 @@ class CoxSelection(Selection):
         offset: str | ArrayLike | None = None,
         missing: str = "drop",
     ) -> None:
+        _check_said(event)
         family = Cox(ties)
         choices = Choices(coef_prior, model_prior, costs, budget, always, heredity, max_size, family=family)
         self._from_arrays(endog, exog, choices, {"event": event, "offset": offset}, missing)
@@ -126,7 +141,7 @@ class CoxSelection(Selection):
         formula: str,
         data: TableLike,
         *,
-        event: str | ArrayLike | None = None,
+        event: str | ArrayLike | None = NOT_SAID,
         ties: str = "efron",
         coef_prior: CoefficientPrior | None = None,
         model_prior: ModelPrior | None = None,
@@ -144,7 +159,7 @@ class CoxSelection(Selection):
         Parameters
         ----------
         <formula>
-        event, ties : optional
+        event, ties
             As for the class.
         coef_prior, model_prior, costs, budget, always, heredity, max_size : optional
             As for the class.
@@ -180,6 +195,7 @@ class CoxSelection(Selection):
         >>> results.get_prediction(people[:1]).survival([0.5, 1.0])["mean"].round(1).to_list()
         [0.8, 0.6]
         """
+        _check_said(event)
         family = Cox(ties)
         choices = Choices(coef_prior, model_prior, costs, budget, always, heredity, max_size, family=family)
         extras = {"event": event, "offset": offset}

@@ -152,11 +152,17 @@ def test_order_of_rows_and_units_of_time_do_not_matter(table, enumerated):
 
 
 def test_no_event_column_means_all_are_events(table):
-    one = rj.cox("time ~ a + b", table).fit(rng=1)
+    one = rj.cox("time ~ a + b", table, event=None).fit(rng=1)
     other = rj.cox("time ~ a + b", table, event=np.ones(N, dtype=bool)).fit(rng=1)
     pd.testing.assert_frame_equal(one.models, other.models)
-    arrays = rj.CoxSelection(table["time"].to_numpy(), table[["a", "b"]]).fit(rng=1)
+    arrays = rj.CoxSelection(table["time"].to_numpy(), table[["a", "b"]], event=None).fit(rng=1)
     pd.testing.assert_frame_equal(one.inclusion, arrays.inclusion)
+    # Not said, the indicator of censored times would be a term.
+    said = r"'event' parameter of CoxSelection must be given: .*, or event=None if all"
+    with pytest.raises(rj.ParameterError, match=said):
+        rj.cox("time ~ .", table)
+    with pytest.raises(rj.ParameterError, match=said):
+        rj.CoxSelection(table["time"], table[["a", "b", "died"]])
 
 
 def test_missing_values_are_dropped_and_counted(table):
@@ -183,7 +189,7 @@ def test_perfect_order_is_reported():
     x = np.linspace(-1, 1, 20)
     frame = pd.DataFrame({"x": x, "z": np.cos(9 * x), "time": np.arange(20, 0, -1)})
     with pytest.warns(rj.PyrjselWarning, match="order of events is predicted perfectly"):
-        results = rj.cox("time ~ x + z", frame).fit(rng=1)
+        results = rj.cox("time ~ x + z", frame, event=None).fit(rng=1)
     assert results.inclusion.loc["x", "posterior"] > 0.99
     assert np.isfinite(results.coefficients["mean"]).all()
 
@@ -193,7 +199,7 @@ def test_perfect_order_has_a_posterior_under_heavy_tails():
     x = np.linspace(-1, 1, 12)
     frame = pd.DataFrame({"x": x, "time": np.arange(12, 0, -1)})
     with pytest.warns(rj.SeparationWarning, match="no posterior means or standard deviations"):
-        results = rj.cox("time ~ x", frame, coef_prior=rj.HyperG(3)).fit(rng=1, pairs=8192)
+        results = rj.cox("time ~ x", frame, event=None, coef_prior=rj.HyperG(3)).fit(rng=1, pairs=8192)
     # Sums over a grid of log g and of b; the integral over b is a function of g, and both are smooth.
     b = np.sinh(np.linspace(-25, 25, 4001))
     eta = b[:, None] * x
@@ -374,7 +380,7 @@ def test_ties_and_events_are_part_of_the_data(table):
     one = rj.cox("time ~ a", table, event="died")
     assert same_data(one, rj.cox("time ~ a", table, event="died")) is None
     assert same_data(one, rj.cox("time ~ a", table, event="died", ties="breslow")) == "another family"
-    assert same_data(one, rj.cox("time ~ a", table)) is not None
+    assert same_data(one, rj.cox("time ~ a", table, event=None)) is not None
 
 
 BAD = {
@@ -477,7 +483,7 @@ def test_surrogates_of_a_column_that_orders_all_times():
     rng = np.random.default_rng(1)
     data = pd.DataFrame({"y": np.arange(1.0, 101.0), "x": rng.normal(size=100)})
     data["log_time"] = np.log(data["y"])
-    regression = rj.cox("y ~ x + log_time", data).regression
+    regression = rj.cox("y ~ x + log_time", data, event=None).regression
     at = np.array([0.0, 0.0, -900.0])
     (evidence,) = Surrogate(at, np.zeros(2)).evidences(regression, 1)
     values = evidence.values(np.array([[0, 0], [1, 0], [0, 1], [1, 1]], dtype=np.uint8))
