@@ -66,7 +66,7 @@ class ExtrapolationWarning(PyrjselWarning):
 
 
 class DataWarning(PyrjselWarning):
-    """Labels look like numbers with typing errors, or a factor has nearly as many levels as rows."""
+    """The data can be used, but are probably not what was meant."""
 
 
 class MissingDataWarning(PyrjselWarning):

@@ -1,6 +1,6 @@
 """The partial likelihood of Cox's proportional hazards."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import ClassVar, NoReturn
 
 import numpy as np
@@ -8,7 +8,7 @@ import numpy as np
 from pyrjsel._called import called
 from pyrjsel._errors import DataError, NotAvailableError
 from pyrjsel._typing import BoolArray, FloatArray, IntArray
-from pyrjsel._validate import check_choice
+from pyrjsel._validate import check_choice, check_real
 from pyrjsel.families._cox import COX
 from pyrjsel.families._family import Passes
 from pyrjsel.families.family import share
@@ -170,9 +170,12 @@ class Cox(LogLink):
     ----------
     ties : {"efron", "breslow"}
         Approximation for events at the same time.
+    centre : float
+        Mean offset of the rows, on which the likelihood does not depend: predictions are relative to it.
     """
 
     ties: str = "efron"
+    centre: float = field(default=0.0, compare=False, repr=False)
 
     name: ClassVar[str] = "cox"
     passes: ClassVar[Passes] = COX
@@ -188,6 +191,7 @@ class Cox(LogLink):
 
     def __post_init__(self) -> None:
         check_choice(self.ties, "ties", TIES)
+        check_real(self.centre, "centre")
 
     def check(self, y: FloatArray, weights: FloatArray | None, response: str) -> None:
         """Raise :class:`DataError` unless `y` (n,) is usable."""

@@ -93,6 +93,7 @@ class NegativeBinomial(Sized, Poisson):
 
     def curvature(self, mean: FloatArray) -> FloatArray:
         """Return the expected information on eta, where the mean is `mean`."""
+        mean = np.minimum(mean, ENDLESS)  # theta for an infinite one
         return mean * self._share(mean)
 
     def variance(self, mean: FloatArray) -> FloatArray:
@@ -101,6 +102,7 @@ class NegativeBinomial(Sized, Poisson):
 
     def score(self, y: FloatArray, mean: FloatArray) -> FloatArray:
         """Return the derivative of the log-likelihood in eta at expectation `mean`, for weights of 1."""
+        mean = np.minimum(mean, ENDLESS)  # an infinite mean has the score -theta
         return (y - mean) * self._share(mean)
 
     def _share(self, mean: FloatArray) -> FloatArray:

@@ -131,3 +131,12 @@ def test_quantiles_of_mixtures(p):
     family = NegativeBinomial()
     ends = family.interval(means, 0.05, {"theta": theta})
     np.testing.assert_array_equal(ends[:, 1], mixture_quantile(means, theta, 0.975))
+
+
+def test_infinite_means():
+    """The limits of the score and of the expected information are theta."""
+    family, y, mean = NegativeBinomial(2.5), np.array([0.0, 3.0]), np.full(2, np.inf)
+    np.testing.assert_allclose(family.score(y, mean), -2.5, rtol=1e-15)
+    np.testing.assert_allclose(family.curvature(mean), 2.5, rtol=1e-15)
+    offset = np.array([0.0, 800.0])
+    assert np.isfinite(family.null_intercept(y, np.ones(2), offset))

@@ -48,7 +48,7 @@ from pyrjsel.selection.regression.columns import IndependentColumns
 from pyrjsel.selection.regression.gaussian import GaussianRegression
 from pyrjsel.selection.regression.glm import Regression
 from pyrjsel.selection.regression.summed_rows import SummedRows, largest_values
-from pyrjsel.selection.regression.validation import check_columns, check_right_side
+from pyrjsel.selection.regression.validation import check_columns, check_offset, check_right_side
 from pyrjsel.selection.samplers.registry import sampler_named, stand_in
 from pyrjsel.selection.specification import Choices
 
@@ -708,11 +708,13 @@ class Selection(OverSpace):
         if isinstance(data, ChunkedRows):
             sums = data.sums
             check_columns(self.design, sums.largest, sums.extras)
+            check_offset(self._family, sums.extras)
             y, w = sums.ends.T
             self._family.check(y, w if "weights" in sums.extras else None, self.design.response)
             return
         assert isinstance(data, DesignData)  # overridden for linear models
         check_columns(self.design, largest_values(data), data.extras)
+        check_offset(self._family, data.extras)
         self._family.check(self._response(data), data.extras.get("weights"), self.design.response)
 
     def _response(self, data: DesignData | SummedRows) -> FloatArray:

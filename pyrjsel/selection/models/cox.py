@@ -12,7 +12,7 @@ from pyrjsel._called import called, named
 from pyrjsel._errors import FormulaError, ParameterError
 from pyrjsel._typing import FloatArray
 from pyrjsel._validate import bad_value
-from pyrjsel.design import DesignData, TableLike
+from pyrjsel.design import Design, DesignData, TableLike
 from pyrjsel.families import Cox
 from pyrjsel.families.cox import survival_response
 from pyrjsel.model_space import ModelPrior, check_bounds
@@ -68,7 +68,8 @@ class CoxSelection(Selection):
     <model prior>
     <constraints>
     offset : str or array_like, optional
-        Known part of the linear predictor: a column of the data, or one value per row.
+        Known part of the linear predictor: a column of the data, or one value per row. Predicted hazards
+        are relative to the mean offset of the fit.
     <missing>
 
     Attributes
@@ -159,8 +160,8 @@ class CoxSelection(Selection):
         Parameters
         ----------
         <formula>
-        event, ties
-            As for the class.
+        event, ties : as for the class
+            Of these `event` must be given.
         coef_prior, model_prior, costs, budget, always, heredity, max_size : optional
             As for the class.
         offset, missing : optional
@@ -207,6 +208,12 @@ class CoxSelection(Selection):
             )
         check_bounds(model.space)
         return model
+
+    def _build(self, design: Design, data: Any, choices: Choices) -> None:
+        offset = data.extras.get("offset")
+        if offset is not None and isinstance(choices.family, Cox):
+            choices = replace(choices, family=replace(choices.family, centre=float(np.mean(offset))))
+        super()._build(design, data, choices)
 
     def _known_prior(self, given: Any) -> Any:
         found = super()._known_prior(given)

@@ -305,14 +305,16 @@ def _null(data: DesignData, family: Family, a: float) -> tuple[float, Sufficient
     """Return the score of the intercept `a` of the null model, and the statistics weighted by information."""
     w, offset = data.extras.get("weights", np.ones(data.n)), data.extras["offset"]
     mean = family.mean(a + offset)
-    score = float(w @ family.score(data.y, mean))
-    return score, SufficientStatistics.of(data.X, data.y, w * family.curvature(mean))
+    with np.errstate(invalid="ignore"):  # infinite means are refused after the pass
+        score = float(w @ family.score(data.y, mean))
+        return score, SufficientStatistics.of(data.X, data.y, w * family.curvature(mean))
 
 
 def _add_null(
     one: tuple[float, SufficientStatistics], two: tuple[float, SufficientStatistics]
 ) -> tuple[float, SufficientStatistics]:
-    return one[0] + two[0], one[1].merge(two[1])
+    with np.errstate(invalid="ignore"):
+        return one[0] + two[0], one[1].merge(two[1])
 
 
 def _add(one: FloatArray, two: FloatArray) -> FloatArray:

@@ -5,14 +5,18 @@ from collections.abc import Mapping
 import numpy as np
 
 from pyrjsel._called import called
-from pyrjsel._errors import DataError, FormulaError
+from pyrjsel._errors import DataError, DataWarning, FormulaError
 from pyrjsel._typing import FloatArray
 from pyrjsel._validate import listed
+from pyrjsel._warnings import warn
 from pyrjsel.design import Design
+from pyrjsel.families import Family
 
 # Limits of numbers whose squares, and sums of these, are within the range of a float64.
 SMALLEST, LARGEST = 1e-145, 1e145
 INTERCEPT = "Intercept"
+# Largest ordinary range of offsets on a log scale: exposures do not differ by a factor of exp(30) = 1e13.
+WIDEST_OFFSET = 30.0
 
 
 def check_right_side(design: Design) -> None:
@@ -57,4 +61,19 @@ def check_columns(design: Design, largest: FloatArray, extras: Mapping[str, Floa
         raise DataError(
             f"The data of {called()} must have absolute values between {SMALLEST:g} and {LARGEST:g} (or 0), "
             f"whose squares are numbers; rescale {listed(names)}."
+        )
+
+
+def check_offset(family: Family, extras: Mapping[str, FloatArray]) -> None:
+    """Warn of an offset, or its smallest and largest value, that cannot be on the scale of the link."""
+    offset = extras.get("offset")
+    if offset is None or family.link == "identity" or not np.size(offset):
+        return
+    low, high = float(np.min(offset)), float(np.max(offset))
+    if high - low > WIDEST_OFFSET:
+        warn(
+            f"The 'offset' of {called()} goes from {low:g} to {high:g}: it is added to the linear predictor "
+            f"(link: {family.link}), so that rows differ by a factor of exp({high - low:.0f}). Is it an "
+            "exposure? Then give its logarithm: log(exposure).",
+            DataWarning,
         )

@@ -29,7 +29,8 @@ class SurvivalPrediction(Prediction):
     Attributes
     ----------
     x, offset, index, coefficients, family, name, nuisance, means
-        As of :class:`Prediction`; expected responses are hazards relative to the mean of the columns.
+        As of :class:`Prediction`; expected responses are hazards relative to the mean of the columns
+        and the offset.
     fit : callable
         Returns response, columns and offset of the rows of the fit.
     rng : Generator
@@ -50,6 +51,11 @@ class SurvivalPrediction(Prediction):
         own: dict[str, Any] = {item.name: getattr(made, item.name) for item in fields(Prediction)}
         return cls(**own, fit=fit, rng=rng)
 
+    def _eta(self, rows: np.ndarray, draws: np.ndarray | slice) -> FloatArray:
+        """Return linear predictors (rows, draws), less the mean offset of the fit."""
+        assert isinstance(self.family, Cox)
+        return super()._eta(rows, draws) - self.family.centre
+
     def summary_frame(self, alpha: float = 0.05) -> pd.DataFrame:
         """Return relative hazards with intervals.
 
@@ -62,9 +68,9 @@ class SurvivalPrediction(Prediction):
         -------
         DataFrame
             By row: ``linear``, the posterior mean of the linear predictor less that at the mean of the
-            columns; ``mean`` and ``mean_se``, posterior mean and standard deviation of its exponential, the
-            hazard relative to that there, and its ``median``; ``mean_ci_lower`` and ``mean_ci_upper``, the
-            equal-tailed interval of the latter. Rows with missing inputs are NaN.
+            columns and the offset; ``mean`` and ``mean_se``, posterior mean and standard deviation of its
+            exponential, the hazard relative to that there, and its ``median``; ``mean_ci_lower`` and
+            ``mean_ci_upper``, the equal-tailed interval of the latter. Rows with missing inputs are NaN.
 
         Raises
         ------
