@@ -54,12 +54,14 @@ class EqualRows:
         return mean, total
 
 
-def equal_rows(x: FloatArray, offset: FloatArray | None) -> EqualRows | None:
-    """Return the equal rows of `x` (n, D) and offset, or None if combining them does not pay.
+def equal_rows(x: FloatArray, offset: FloatArray | None, pays: float | None = None) -> EqualRows | None:
+    """Return the equal rows of `x` (n, D) and offset, or None if they are not `pays` times fewer.
+
+    None stands for `PAYS`, for which combining them pays.
 
     Rows are grouped by a 64-bit hash, in O(n D), and then compared: None is returned in case of a collision.
     """
-    n = len(x)
+    n, pays = len(x), PAYS if pays is None else pays
     columns = [*x.T] if offset is None else [*x.T, offset]
     mixed = np.zeros(n, dtype=np.uint64)
     for seen, column in enumerate(reversed(columns)):
@@ -68,10 +70,10 @@ def equal_rows(x: FloatArray, offset: FloatArray | None) -> EqualRows | None:
         mixed *= SPREAD
         mixed ^= mixed >> np.uint64(32)
         # Quick check: the last column is numeric in most designs, and its distinct values are distinct rows.
-        if seen == 0 and PAYS * len(pd.unique(mixed)) > n:
+        if seen == 0 and pays * len(pd.unique(mixed)) > n:
             return None
     codes, distinct = pd.factorize(mixed)
-    if PAYS * len(distinct) > n:
+    if pays * len(distinct) > n:
         return None
     first = np.empty(len(distinct), dtype=np.int64)
     first[codes[::-1]] = np.arange(n - 1, -1, -1)

@@ -1,5 +1,7 @@
 """Pearson's chi-square of the best model: against statsmodels, its false alarms, and what is said."""
 
+import warnings
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -9,6 +11,7 @@ import statsmodels.formula.api as smf
 import pyrjsel as rj
 from pyrjsel.families import Binomial, Poisson
 from pyrjsel.selection.results.checks.dispersion import Dispersion
+from pyrjsel.sklearn import SelectionClassifier, SelectionRegressor
 
 N = 120
 RNG = np.random.default_rng(21)
@@ -107,3 +110,77 @@ def test_all_statistics_are_drawn():
     with pytest.raises(rj.ParameterError, match="'ax' parameter of plot_check must be None where all"):
         results.plot_check(ax=axes[0], draws=10)
     plt.close(axes[0].figure)
+
+
+@pytest.fixture(scope="module")
+def people():
+    """Binary responses and counts of single observations, whose columns have few values."""
+    rng = np.random.default_rng(0)
+    rows = pd.DataFrame({"a": rng.integers(0, 3, 3000), "c": rng.integers(0, 2, 3000)})
+    rows["y"] = (rng.random(3000) < 1 / (1 + np.exp(0.5 - 0.4 * rows["a"]))).astype(int)
+    rows["k"] = rng.poisson(np.exp(0.2 + 0.1 * rows["a"]))
+    rows["wild"] = rng.poisson(np.exp(0.2 + 0.1 * rows["a"]) * rng.gamma(0.5, 2.0, 3000))
+    return rows
+
+
+def table_of(rows, *names):
+    return rows.groupby([*names]).size().rename("n").reset_index()
+
+
+@pytest.mark.parametrize("family", [rj.logit, rj.probit, rj.cloglog])
+def test_tables_of_binary_frequencies_are_cells(people, family):
+    """The warning was "499.94 times its 10 degrees of freedom"; the posterior is that of the rows."""
+    cells = people.groupby(["a", "c"])["y"].agg(["mean", "size"]).reset_index()
+    want = family("mean ~ a + c", cells, weights="size").fit(rng=1)
+    found = family("y ~ a + c", table_of(people, "a", "c", "y"), weights="n").fit(rng=1)
+    assert want.dispersion.df == 6 - 1 - len(want.best())
+    assert found.dispersion.df == want.dispersion.df
+    assert found.dispersion.statistic == pytest.approx(want.dispersion.statistic, rel=1e-6)
+    # An offset that differs between rows is part of the cells.
+    shifted = table_of(people.assign(o=0.01 * people["a"]), "o", "c", "y")
+    assert family("y ~ c", shifted, weights="n", offset="o").fit(rng=1).dispersion.df == 5
+    # The rows of a table with zero weight are no rows.
+    none = pd.concat([table_of(people, "a", "c", "y"), pd.DataFrame({"a": [9], "c": 0, "y": 1, "n": 0})])
+    assert family("y ~ a + c", none, weights="n").fit(rng=1).dispersion.df == found.dispersion.df
+
+
+def test_cells_that_differ_too_much(people):
+    rng = np.random.default_rng(5)
+    site = np.repeat(np.arange(40), 100)
+    y = (rng.random(4000) < rng.beta(2, 2, 40)[site]).astype(int)
+    table = table_of(pd.DataFrame({"x": site / 40.0, "y": y}), "x", "y")
+    with pytest.warns(rj.DispersionWarning, match="times its 3[89] degrees"):
+        rj.logit("y ~ x", table, weights="n").fit(rng=1)
+
+
+def test_tables_of_counts_are_their_rows(people):
+    for name, over in (("k", False), ("wild", True)):
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore" if over else "error")
+            want = rj.poisson(f"{name} ~ a", people).fit(rng=1).dispersion
+            found = rj.poisson(f"{name} ~ a", table_of(people, "a", name), weights="n").fit(rng=1).dispersion
+        assert found.over == want.over == over
+        assert found.df == want.df == 2998
+        assert found.statistic == pytest.approx(want.statistic, rel=1e-6)
+        assert found.p_value == pytest.approx(want.p_value, rel=1e-4, abs=1e-12)
+    # Means of several counts keep a degree of freedom for each.
+    means = people.groupby(["a", "c"])["k"].agg(["mean", "size"]).reset_index()
+    assert rj.poisson("mean ~ a", means, weights="size").fit(rng=1).dispersion.df <= 5
+
+
+@pytest.mark.parametrize("digits", [0, 1, 6])
+@pytest.mark.parametrize("seed", range(3))
+def test_weights_of_a_bootstrap_say_nothing(digits, seed):
+    """Of columns with few values, some equal ones, and none: no false alarm, in estimators either."""
+    rng = np.random.default_rng(seed)
+    x = pd.DataFrame({"x": rng.normal(size=150).round(digits), "z": rng.normal(size=150).round(digits)})
+    y = (rng.random(150) < 1 / (1 + np.exp(-x["x"]))).astype(int).rename("y")
+    counts = pd.Series(rng.poisson(np.exp(0.5 + 0.3 * x["x"])), name="k")
+    weights = rng.multinomial(150, np.full(150, 1 / 150)).astype(float)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        binary = rj.LogitSelection(y, x, weights=weights).fit(rng=1)
+        rj.PoissonSelection(counts, x, weights=weights).fit(rng=1)
+        SelectionClassifier(random_state=1).fit(x, y, sample_weight=weights)
+        SelectionRegressor(family="poisson", random_state=1).fit(x, counts, sample_weight=weights)
+    assert binary.dispersion is None

@@ -8,14 +8,15 @@ import numpy as np
 
 from pyrjsel._core import special
 from pyrjsel._errors import DispersionWarning
+from pyrjsel._typing import FloatArray, IntArray
 from pyrjsel._validate import beyond
 from pyrjsel._warnings import warn
 from pyrjsel.design import DesignData
-from pyrjsel.families import Family
+from pyrjsel.families import Family, Poisson
 from pyrjsel.selection.evidence.laplace import MarginalLikelihood
 from pyrjsel.selection.posterior import Posterior
 from pyrjsel.selection.protocols import SelectionModel, SingleModel
-from pyrjsel.selection.regression.glm import Regression
+from pyrjsel.selection.regression.glm import Regression, equal_rows
 
 # Limits of Pearson's chi-square over its degrees of freedom, and of its p-value, for a warning.
 RATIO, LEVEL = 1.5, 1e-3
@@ -53,16 +54,20 @@ class Dispersion:
         return self.ratio > RATIO and self.p_value < LEVEL
 
     @classmethod
-    def of(cls, squares: np.ndarray, excess: np.ndarray, columns: int) -> Dispersion | None:
+    def of(
+        cls, squares: np.ndarray, excess: np.ndarray, columns: int, times: np.ndarray | None = None
+    ) -> Dispersion | None:
         """Return the test of squared standardised residuals (n,), None if no degree of freedom is left.
 
-        `excess` (n,) is their variance minus 2, the variance of the square of a normal residual.
+        `excess` (n,) is their variance minus 2, the variance of the square of a normal residual, and `times`
+        (n,) is how often each is there.
         """
-        df = len(squares) - columns
+        times = np.ones(len(squares)) if times is None else times
+        df = int(times.sum()) - columns
         if df < 1:
             return None
-        scale = float(np.mean(2.0 + excess)) / 2.0
-        statistic = float(squares.sum())
+        scale = float(np.average(2.0 + excess, weights=times)) / 2.0
+        statistic = float(times @ squares)
         return cls(statistic, df, float(special.chdtrc(df / scale, statistic / scale)))
 
 
@@ -71,7 +76,10 @@ def look_for_dispersion(
 ) -> Dispersion | None:
     """Return Pearson's chi-square of the best model; None if it is not informative.
 
-    It is informative for counts, and for proportions if rows have more than one trial.
+    It is informative for counts, and for proportions if rows have more than one trial. Where all responses of
+    a weight above 1 are whole numbers, such as 0 and 1, weights say how often rows were observed: residuals
+    of counts are those of all these rows, and binary responses are proportions in cells of equal columns and
+    offset, if they are a table of frequencies (:func:`_cells`).
 
     Warns
     -----
@@ -101,15 +109,49 @@ def _dispersion(model: SelectionModel, posterior: Posterior, single: SingleModel
     weights = data.extras.get("weights", np.ones(data.n))
     if not family.tells_dispersion(weights):
         return None
+    x, y, offset = data.X, data.y, data.extras.get("offset", np.zeros(data.n))
+    repeated, times = _are_frequencies(family, y, weights), None
+    if repeated and family.events:
+        cells = _cells(x, y, weights, offset)
+        if cells is None:
+            return None
+        rows, y, weights = cells
+        x, offset = x[rows], offset[rows]
+    elif repeated:
+        times, weights = weights, np.ones(data.n)
     assert isinstance(single, MarginalLikelihood)
     integral = single.approximate(posterior.packed[0])
     b = integral.moments[0] / regression.units[integral.columns]
-    eta = b[0] + data.X[:, integral.columns[1:] - 1] @ b[1:]
-    if "offset" in data.extras:
-        eta = eta + data.extras["offset"]
-    mean = family.mean(eta)
+    mean = family.mean(b[0] + x[:, integral.columns[1:] - 1] @ b[1:] + offset)
     variance = weights * family.variance(mean)
     rows = np.isfinite(variance) & (variance > LEAST_VARIANCE)
-    gap = weights[rows] * (data.y[rows] - mean[rows])
+    gap = weights[rows] * (y[rows] - mean[rows])
     excess = family.excess(mean[rows]) / weights[rows]
-    return Dispersion.of(gap**2 / variance[rows], excess, integral.columns.size)
+    return Dispersion.of(
+        gap**2 / variance[rows], excess, integral.columns.size, None if times is None else times[rows]
+    )
+
+
+def _are_frequencies(family: Family, y: FloatArray, weights: FloatArray) -> bool:
+    """Return whether weights above 1 are numbers of equal responses, and not of those behind a mean."""
+    heavy = weights > 1
+    discrete = family.events or isinstance(family, Poisson)
+    return discrete and bool(heavy.any() and np.all(y[heavy] == np.floor(y[heavy])))
+
+
+def _cells(
+    x: FloatArray, y: FloatArray, weights: FloatArray, offset: FloatArray
+) -> tuple[IntArray, FloatArray, FloatArray] | None:
+    """Return the first row, the proportion and the total weight of cells of equal columns and offset.
+
+    None if the rows are no table of frequencies of binary responses, in which no row is there twice and half
+    of the cells have both responses: of weights of other kinds, such as those of a bootstrap, cells with one
+    response tell nothing.
+    """
+    used = np.flatnonzero(weights > 0)
+    x, y, weights, offset = x[used], y[used], weights[used], offset[used]
+    cells = equal_rows(x, offset, 1.0)
+    rows = equal_rows(np.column_stack([x, y]), offset, 1.0)
+    if cells is None or rows is None or rows.first.size < y.size or y.size < 1.5 * cells.first.size:
+        return None
+    return used[cells.first], *cells.merge(y, weights)
