@@ -32,9 +32,10 @@ from sklearn.utils.validation import _check_sample_weight, check_is_fitted, vali
 
 from pyrjsel._called import called
 from pyrjsel._core import special
-from pyrjsel._errors import DataError
+from pyrjsel._errors import DataError, RankWarning
 from pyrjsel._typing import FloatArray
-from pyrjsel._validate import bad_value, check_choice, check_real, unmasked
+from pyrjsel._validate import bad_value, check_choice, check_real, listed, unmasked
+from pyrjsel._warnings import warn
 from pyrjsel.design import as_pandas
 from pyrjsel.mixture import MixtureClassifier, MixtureResults
 from pyrjsel.model_space import ModelPrior
@@ -158,23 +159,36 @@ class _Selection(_Estimator):
         name = "y"
         while name in X.columns:
             name += "_"
+        chosen = {name: getattr(self, name) for name in PRIORS_AND_CONSTRAINTS}
+        alike = X.eq(X.iloc[0]).all() & X.notna().all()
+        constant = alike.index[alike].to_list()
+        if constant:
+            warn(
+                f"Columns of 'X' have the same value in all rows of {called()}: {listed(constant)}. They are "
+                "left out, with an inclusion probability of 0.",
+                RankWarning,
+            )
+            for option in ("always", "costs"):
+                chosen[option] = _without(chosen[option], constant)
+        self._used = [column for column in X if column not in constant]
         model = MODELS[family](
             pd.Series(y, index=X.index, name=name),
-            X,
+            X[self._used],
             weights=sample_weight,
             missing="raise",
-            **{name: getattr(self, name) for name in PRIORS_AND_CONSTRAINTS},
+            **chosen,
         )
         self.results_: SelectionResults = model.fit(
             rng=_rng(self.random_state),
             **_options(self, RUN),
         )
-        self.inclusion_: FloatArray = self.results_.inclusion["posterior"].to_numpy()
+        inclusion = self.results_.inclusion["posterior"].reindex(X.columns, fill_value=0.0)
+        self.inclusion_: FloatArray = inclusion.to_numpy()
 
     def _predicted(self, X: Any) -> FloatArray:
         """Return expected responses of new rows."""
         rows = self._new(X)
-        found: FloatArray = self.results_.predict(rows, self.which).to_numpy()
+        found: FloatArray = self.results_.predict(rows[self._used], self.which).to_numpy()
         return found
 
 
@@ -204,7 +218,7 @@ class SelectionClassifier(ClassifierMixin, _Selection):
     results_ : SelectionResults
         The posterior: tables, plots and predictions with intervals.
     inclusion_ : ndarray of float, shape (n_features,)
-        Posterior inclusion probabilities.
+        Posterior inclusion probabilities; 0 for constant columns.
     classes_ : ndarray of shape (n_classes,)
         The classes.
     n_features_in_ : int
@@ -227,6 +241,12 @@ class SelectionClassifier(ClassifierMixin, _Selection):
     """
 
     _families = ("logit", "probit", "cloglog", "multinomial")
+
+    def __sklearn_tags__(self) -> Tags:
+        """Return scikit-learn's tags: families of binary responses have two classes."""
+        tags = super().__sklearn_tags__()
+        tags.classifier_tags.multi_class = self.family in (None, "multinomial")
+        return tags
 
     def _family(self) -> str:
         """Return the short name of the model."""
@@ -255,6 +275,11 @@ class SelectionClassifier(ClassifierMixin, _Selection):
             If there is one class, or there are more than the family has, or a parameter is invalid.
         DataError
             If the data cannot be used.
+
+        Warns
+        -----
+        RankWarning
+            If columns are constant: they are left out.
         """
         X, y = self._checked(X, y)
         check_classification_targets(y)
@@ -263,7 +288,10 @@ class SelectionClassifier(ClassifierMixin, _Selection):
             raise bad_value("y", "labels of two classes or more, not of one", y)
         if self.classes_.size > 2 and self._family() != "multinomial":
             raise bad_value(
-                "family", f"None or 'multinomial' with the {self.classes_.size} classes of 'y'", self.family
+                "family",
+                f"None or 'multinomial' with the {self.classes_.size} classes of 'y'. Only binary "
+                "classification is supported by others",
+                self.family,
             )
         self._fit(X, codes, sample_weight)
         return self
@@ -344,7 +372,7 @@ class SelectionRegressor(RegressorMixin, _Selection):
     results_ : SelectionResults
         The posterior: tables, plots and predictions with intervals.
     inclusion_ : ndarray of float, shape (n_features,)
-        Posterior inclusion probabilities.
+        Posterior inclusion probabilities; 0 for constant columns.
     n_features_in_ : int
         Number of columns.
     feature_names_in_ : ndarray of str, shape (n_features,)
@@ -364,6 +392,12 @@ class SelectionRegressor(RegressorMixin, _Selection):
     """
 
     _families = ("linear", "poisson", "negbin", "gamma")
+
+    def __sklearn_tags__(self) -> Tags:
+        """Return scikit-learn's tags: counts, costs and the like are positive."""
+        tags = super().__sklearn_tags__()
+        tags.target_tags.positive_only = self.family not in (None, "linear")
+        return tags
 
     def fit(self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
         """Fit the model.
@@ -390,6 +424,11 @@ class SelectionRegressor(RegressorMixin, _Selection):
             If a parameter is invalid.
         DataError
             If the data cannot be used: counts that are none, or positive responses of 0 or less, too.
+
+        Warns
+        -----
+        RankWarning
+            If columns are constant: they are left out.
         """
         _refuse_dates(y, "y")
         X, y = self._checked(X, y, y_numeric=True)
@@ -667,6 +706,15 @@ def _options(estimator: Any, own: Sequence[str]) -> dict[str, Any]:
     if not {"rng", *own}.isdisjoint(given):
         raise bad_value("fit_options", must, given)
     return {"progress": False, **{name: getattr(estimator, name) for name in own}, **given}
+
+
+def _without(value: Any, names: Sequence[str]) -> Any:
+    """Return columns or costs of columns without some `names`; anything else as it is."""
+    if isinstance(value, str):
+        return () if value in names else value
+    if isinstance(value, Mapping | pd.Series):
+        return {name: each for name, each in value.items() if name not in names}
+    return [each for each in value if each not in names] if isinstance(value, Iterable) else value
 
 
 def _rng(random_state: Any) -> Any:

@@ -11,11 +11,13 @@ import pyrjsel as rj
 pytest.importorskip("sklearn")
 
 from sklearn.base import clone
+from sklearn.datasets import make_blobs
 from sklearn.exceptions import NotFittedError
 from sklearn.linear_model import LinearRegression
 from sklearn.model_selection import GridSearchCV, cross_val_predict
 from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import StandardScaler
+from sklearn.preprocessing import PolynomialFeatures, StandardScaler
+from sklearn.utils import get_tags, shuffle
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from pyrjsel.sklearn import (
@@ -28,6 +30,8 @@ from pyrjsel.sklearn import (
 # Small spaces: scikit-learn's checks have up to 30 columns and 15 rows.
 CLASSIFIER = SelectionClassifier(max_size=2, random_state=0, fit_options={"integration": "laplace"})
 REGRESSOR = SelectionRegressor(max_size=2, random_state=0)
+PROBIT = clone(CLASSIFIER).set_params(family="probit")
+GAMMA = clone(REGRESSOR).set_params(family="gamma", fit_options={"integration": "laplace"})
 MIXTURE = MixtureSelectionClassifier(
     draws=100, chains=1, random_state=0, fit_options={"burn_in": 200, "temperatures": 1}
 )
@@ -35,12 +39,18 @@ WEIGHTS = (
     "weights of linear models are precisions, as in weighted least squares: a row of weight 2 has half the "
     "error variance, and is not two rows"
 )
+PERFECT = "the columns determine the response, so that the shape has no estimate, which is an error"
 ROWS = "the check leaves one of three classes a single row of positive weight, which is an error"
 EXPECTED_FAILURES = {
     repr(CLASSIFIER): {"check_sample_weight_equivalence_on_dense_data": ROWS},
     repr(SelectionSelector(CLASSIFIER)): {"check_sample_weight_equivalence_on_dense_data": ROWS},
     repr(REGRESSOR): {"check_sample_weight_equivalence_on_dense_data": WEIGHTS},
     repr(SelectionSelector(REGRESSOR)): {"check_sample_weight_equivalence_on_dense_data": WEIGHTS},
+    repr(GAMMA): {
+        "check_sample_weight_equivalence_on_dense_data": "a response of weight 2 is the mean of two",
+        "check_sample_weights_shape": PERFECT,
+        "check_sample_weights_not_overwritten": PERFECT,
+    },
 }
 
 
@@ -56,7 +66,10 @@ def global_states_are_put_back():
 @pytest.mark.filterwarnings("ignore::pyrjsel.PyrjselWarning", "ignore:No features were selected")
 @pytest.mark.usefixtures("global_states_are_put_back")
 @parametrize_with_checks(
-    [CLASSIFIER, REGRESSOR, MIXTURE, SelectionSelector(CLASSIFIER), SelectionSelector(REGRESSOR)],
+    [
+        *(CLASSIFIER, REGRESSOR, PROBIT, GAMMA, MIXTURE),
+        *(SelectionSelector(CLASSIFIER), SelectionSelector(REGRESSOR)),
+    ],
     expected_failed_checks=lambda estimator: EXPECTED_FAILURES.get(repr(estimator), {}),
 )
 def test_contract(estimator, check):
@@ -289,3 +302,55 @@ def test_arrays_of_dates_are_refused(kind):
     fitted = SelectionRegressor(random_state=1).fit(X, numbers % 7)
     with pytest.raises(rj.DataError, match=r"The 'X' of SelectionRegressor\.predict"):
         fitted.predict(np.column_stack([dates, dates]))
+
+
+def test_tags_are_those_of_the_family():
+    for family in (None, "logit", "probit", "cloglog", "multinomial"):
+        for estimator in (
+            SelectionClassifier(family=family),
+            SelectionSelector(SelectionClassifier(family=family)),
+        ):
+            several = get_tags(estimator).classifier_tags.multi_class
+            assert several == (family in (None, "multinomial"))
+    for family in (None, "linear", "poisson", "negbin", "gamma"):
+        for estimator in (
+            SelectionRegressor(family=family),
+            SelectionSelector(SelectionRegressor(family=family)),
+        ):
+            assert get_tags(estimator).target_tags.positive_only == (family not in (None, "linear"))
+
+
+@pytest.mark.parametrize(("value", "kind"), [(1.0, object), (0.0, "category"), (3.5, "string")])
+def test_columns_that_are_constant_in_a_fold(value, kind):
+    """A dummy is the same in all rows of a fold: a column of ones was an error, of zeros a warning."""
+    rng = np.random.default_rng(0)
+    X = pd.DataFrame({"x": rng.normal(size=40), "d": value, "z": rng.normal(size=40), "g": "one"}).astype(
+        {"g": kind}
+    )
+    y = X["x"] + rng.normal(size=40)
+    options = {"always": ["d", "x"], "costs": {"x": 1.0, "d": 2.0, "z": 1.0}, "budget": 2.0}
+    for given in ({}, options, {"always": "d"}, {"costs": pd.Series(options["costs"]), "budget": 3.0}):
+        with pytest.warns(rj.RankWarning, match=r"'X' have the same value in all rows of .*fit: d, g\. They"):
+            found = SelectionRegressor(random_state=1, **given).fit(X, y)
+        kept = {**given, "always": [name for name in given.get("always", ()) if name == "x"]}
+        if "costs" in given:
+            kept["costs"] = {"x": 1.0, "z": 1.0}
+        want = rj.LinearSelection(y.rename("y"), X[["x", "z"]], **kept).fit(rng=1)
+        x, z = want.inclusion["posterior"]
+        assert found.inclusion_.tolist() == [x, 0.0, z, 0.0]
+        # New rows may have other values.
+        np.testing.assert_array_equal(found.predict(X.assign(d=7.0, g="two")), want.predict())
+    with pytest.warns(rj.RankWarning, match="have the same value"):
+        SelectionClassifier(random_state=1).fit(X[["d"]], (y > 0).astype(int))
+    with pytest.warns(rj.RankWarning, match="x0"):
+        make_pipeline(PolynomialFeatures(2), SelectionRegressor(random_state=1)).fit(X[["x"]].to_numpy(), y)
+
+
+@pytest.mark.filterwarnings("ignore::pyrjsel.SeparationWarning")
+def test_probabilities_are_at_most_one():
+    """Averages of rounded values could exceed one by 2e-16, whose logit is not a number."""
+    X, y = shuffle(*make_blobs(n_samples=300, random_state=0), random_state=7)
+    X, y = StandardScaler().fit_transform(X)[y != 2], y[y != 2]
+    found = clone(PROBIT).set_params(family="cloglog").fit(X, y)
+    assert found.predict_proba(X).max() <= 1.0
+    np.testing.assert_array_equal(found.decision_function(X) > 0, found.predict(X) == 1)

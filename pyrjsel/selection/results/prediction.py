@@ -316,6 +316,8 @@ class Prediction:
             for part, eta in self._predictors(np.flatnonzero(self.complete), PASSED):
                 out[part], endless[part] = averages(self.family.mean, eta), self._endless(eta)
             out[endless] = np.nan
+            if self.family.events:
+                np.clip(out, 0.0, 1.0, out=out)  # rounding errors of averages
             warn_of_endless(endless)
         return pd.Series(out, index=self.index.copy(), name=self.name)
 
