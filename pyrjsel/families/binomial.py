@@ -14,6 +14,7 @@ from pyrjsel.families.family import Family, share
 from pyrjsel.families.nuisance import Values
 from pyrjsel.families.statistics import (
     Statistic,
+    are_counted,
     average,
     brier,
     calibration,
@@ -66,6 +67,14 @@ class Binomial(Family):
                 )
             if not np.any(weights > 0):
                 raise DataError("The 'weights' must have a positive value. Got only zeros.")
+            whole = are_counted(y, weights)
+            if not np.all(whole):
+                first, count = np.argmin(whole), int(np.sum(~whole))
+                raise DataError(
+                    f"The response {response!r} must be 0 or 1, or a proportion that is a whole number of "
+                    f"the trials, given by weights=. Got {y[first]:.10g} of {weights[first]:g} trials "
+                    f"({count} value(s) like this)."
+                )
         total = y.size if weights is None else weights.sum()
         ones = y.sum() if weights is None else (weights * y).sum()
         if ones <= 0 or ones >= total:

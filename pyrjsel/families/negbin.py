@@ -177,7 +177,7 @@ class NegativeBinomial(Sized, Poisson):
 def log_rising(size: FloatArray, count: FloatArray) -> FloatArray:
     """Return ``log Gamma(size + count) - log Gamma(size)``, without cancellation for large sizes."""
     some = np.maximum(count, 1e-300)
-    return np.asarray(np.where(count > 0, special.gammaln(some) - special.betaln(some, size), 0.0))
+    return np.asarray(np.where(count > 0, special.gammaln(some) - special.log_beta(some, size), 0.0))
 
 
 def mixture_quantile(means: FloatArray, theta: FloatArray, p: float) -> FloatArray:

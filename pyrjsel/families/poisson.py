@@ -11,7 +11,14 @@ from pyrjsel._typing import FloatArray
 from pyrjsel.families._family import LOG, Passes
 from pyrjsel.families.family import Family, share
 from pyrjsel.families.nuisance import Values
-from pyrjsel.families.statistics import Statistic, average, dispersion_index, largest, share_of_zeros
+from pyrjsel.families.statistics import (
+    Statistic,
+    are_counted,
+    average,
+    dispersion_index,
+    largest,
+    share_of_zeros,
+)
 
 # If the maximum of the likelihood is at infinity, fitted rates go to 0. The search stops when a
 # step gains less than 1e-9, at rates near exp(-20), or less than the rounding error of the log-likelihood, at
@@ -61,15 +68,12 @@ class Poisson(LogLink):
             raise DataError("There are no rows to fit: the data are empty.")
         if np.any(y < 0):
             raise DataError(f"The response {response!r} must be counts of at least 0. Got {y.min():g}.")
-        whole = y == np.floor(y)
         if weights is not None:
             if np.any(weights < 0):
                 raise DataError(f"The 'weights' must be non-negative. Got {weights.min():g}.")
             if not np.any(weights > 0):
                 raise DataError("The 'weights' must have a positive value. Got only zeros.")
-            events = weights * y
-            # Mean counts times numbers of rows, where the means were rounded to ten digits or more.
-            whole |= np.abs(events - np.round(events)) <= 1e-9 * np.maximum(events, 1.0)
+        whole = are_counted(y, weights)
         if not np.all(whole):
             odd = y[~whole]
             raise DataError(

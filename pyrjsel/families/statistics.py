@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from pyrjsel._typing import FloatArray, IntArray
+from pyrjsel._typing import BoolArray, FloatArray, IntArray
 
 # Groups of observations by expected response, whose observed and expected sums are compared.
 GROUPS = 10
@@ -150,3 +150,17 @@ def _squares(gap: FloatArray, variance: FloatArray) -> FloatArray:
     An outcome that contradicts a probability rounded to 0 or 1 has a chance of 1e-16.
     """
     return np.divide(gap**2, variance, out=np.zeros_like(gap), where=variance > 0)
+
+
+def are_counted(y: FloatArray, weights: FloatArray | None) -> BoolArray:
+    """Return which responses are whole, or means of whole numbers of which `weights` are the numbers.
+
+    Weights that are not whole are no such numbers, and responses then may be anything.
+    """
+    whole = y == np.floor(y)
+    if weights is None:
+        return np.asarray(whole)
+    events = weights * y
+    # Where the means were rounded to ten digits or more.
+    whole |= np.abs(events - np.round(events)) <= 1e-9 * np.maximum(events, 1.0)
+    return np.asarray(whole | (weights != np.floor(weights)))

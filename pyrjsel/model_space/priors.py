@@ -275,7 +275,7 @@ class BetaBinomial(ModelPrior):
     def _tables(self, context: PriorContext) -> tuple[FloatArray, FloatArray]:
         a, b = self._shapes(context)
         k = np.arange(context.n_free + 1.0)
-        return special.betaln(a + k, b + context.n_free - k) - special.betaln(a, b), np.zeros(
+        return special.log_beta(a + k, b + context.n_free - k) - special.log_beta(a, b), np.zeros(
             len(context.names)
         )
 

@@ -199,7 +199,7 @@ def split_cauchy_cdf(x: ArrayLike, s: ArrayLike, scale1: ArrayLike, scale2: Arra
     _check_width(sums, first, second)
     out = np.empty(sums.shape)
     cdf(at.ravel(), sums.ravel(), first.ravel(), second.ravel(), out.reshape(-1))
-    return _plain(out)
+    return _plain(np.clip(out, 0.0, 1.0))  # rounding errors
 
 
 def split_cauchy_ppf(u: ArrayLike, s: ArrayLike, scale1: ArrayLike, scale2: ArrayLike) -> Floats:

@@ -12,6 +12,9 @@ from pyrjsel.families import Family
 from pyrjsel.model_space import ModelPrior, PriorContext
 from pyrjsel.selection.priors.base import CoefficientPrior
 
+# A smaller g of all models stands for 0, the bound of its range.
+LEAST_G = 1e-8
+
 
 @dataclass(frozen=True)
 class Choices:

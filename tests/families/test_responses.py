@@ -1,10 +1,12 @@
 """Simulated responses, log densities with their constants, and statistics of responses, by family."""
 
 import numpy as np
+import pandas as pd
 import pytest
 from scipy import stats
 from scipy.special import expit
 
+import pyrjsel as rj
 from pyrjsel._errors import DataError
 from pyrjsel.families import Binomial, Gaussian, Poisson
 from pyrjsel.families.statistics import (
@@ -263,3 +265,20 @@ def test_families_choose():
     assert list(Binomial().statistics(np.ones(3))) == ["mean", "brier", "calibration"]
     assert list(Binomial().statistics(np.array([1.0, 2.0]))) == ["mean", "brier", "calibration", "pearson"]
     assert list(Poisson().statistics(np.ones(3))) == ["mean", "dispersion_index", "zeros", "max"]
+
+
+@pytest.mark.parametrize("family", [rj.logit, rj.probit, rj.cloglog, rj.poisson, rj.negbin])
+def test_means_of_counts_are_counts(family):
+    """One rule for proportions and mean counts: whole numbers of the trials or rows, if these are whole."""
+    rows = pd.DataFrame({"x": [0.0, 1, 2, 3, 4], "y": [0.5, 1, 0.25, 1 / 3, 0], "n": [2, 5, 8, 3, 4]})
+    chunks = [rows[:3], rows[3:]]
+    for data in (rows, chunks):
+        family("y ~ x", data, weights="n")
+    # A weight that is not whole is no number of trials.
+    family("y ~ x", rows.assign(n=rows["n"] + 0.5), weights="n")
+    odd = rows.assign(y=[0.5, 1, 0.25, 0.33, 0])
+    for data in (odd, [odd[:3], odd[3:]]):
+        with pytest.raises(
+            rj.DataError, match=r"'y' must be .*whole number.*weights=.* Got 0.33.*like this"
+        ):
+            family("y ~ x", data, weights="n")

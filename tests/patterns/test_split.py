@@ -238,3 +238,14 @@ def test_errors_of_probabilities_and_methods():
         rj.split_cauchy_cdf(np.nan, 1, 1, 1)
     with pytest.raises(rj.ParameterError, match="'method' parameter"):
         rj.split_cauchy(1, 1, 1, method="slice")
+
+
+def test_distribution_functions_are_at_most_one():
+    """One was 1.0000000000000004; the others are near its arguments."""
+    x, scale = 3595195304.782941, 1.3083331533808227e-06
+    at = x * (1 + 1e-3 * np.arange(-50, 50))
+    found = rj.split_cauchy_cdf(at, 0.0, scale, 2223589680.9691663)
+    assert found.max() <= 1.0
+    assert found.min() > 0.9
+    assert rj.split_cauchy_cdf(x, 0.0, scale, 2223589680.9691663) == 1.0
+    assert rj.split_cauchy_cdf(-at, 0.0, scale, 2223589680.9691663).min() >= 0.0

@@ -72,7 +72,7 @@ def _table(d: int, df: float) -> FloatArray:
     values = special.fdtri(d, df, p)
     log_density = (
         0.5 * d * np.log(d / df)
-        - special.betaln(0.5 * d, 0.5 * df)
+        - special.log_beta(0.5 * d, 0.5 * df)
         + 0.5 * d * np.log(values)
         - 0.5 * (d + df) * np.log1p(d * values / df)
     )

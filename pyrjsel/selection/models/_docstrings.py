@@ -80,9 +80,9 @@ Attributes
 Raises
 ------
 DataError
-    If the response is not 0, 1 or proportions with weights, has only one class, or the data cannot be
-    used (empty, no complete row, infinite values, negative weights, columns so large or small that their
-    squares overflow or underflow).
+    If the response is not 0, 1 or proportions with weights, whole numbers of these if the weights are, has
+    only one class, or the data cannot be used (empty, no complete row, infinite values, negative weights,
+    columns so large or small that their squares overflow or underflow).
 {RAISES}
 
 Warns

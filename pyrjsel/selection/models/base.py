@@ -50,7 +50,7 @@ from pyrjsel.selection.regression.glm import Regression
 from pyrjsel.selection.regression.summed_rows import SummedRows, largest_values
 from pyrjsel.selection.regression.validation import check_columns, check_offset, check_right_side
 from pyrjsel.selection.samplers.registry import sampler_named, stand_in
-from pyrjsel.selection.specification import Choices
+from pyrjsel.selection.specification import LEAST_G, Choices
 
 if TYPE_CHECKING:
     from pyrjsel import report
@@ -771,7 +771,8 @@ class Selection(OverSpace):
 
     def _priors(self) -> dict[str, object]:
         """Return the priors other than that over models, by label."""
-        shared = {} if self.g is None else {"common g": float(f"{self.g:.4g}")}
+        g = None if self.g is None else 0.0 if self.g < LEAST_G else float(f"{self.g:.4g}")
+        shared = {} if g is None else {"common g": g}
         return {"coefficient prior": self.coef_prior, **shared}
 
     def _prior_numbers(self) -> dict[str, tuple[str, list[FloatArray]]]:

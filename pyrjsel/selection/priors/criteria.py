@@ -126,8 +126,9 @@ class EmpiricalBayes(AtMaxima):
         ``"local"``: g is at the maximum of each model's marginal likelihood. In linear models
         ``g = max(F - 1, 0)`` with the F statistic of the model [1]_. ``"global"``: all models have the g at
         the maximum of their sum, weighted by prior probabilities; the posterior is that of a :class:`GPrior`
-        with this g, which is ``model.g``, under all samplers. All models are enumerated for it when the model
-        is made: up to 2**20 of a linear model, up to 2**14 of others.
+        with this g, which is ``model.g``, under all samplers. Without effects it is at its bound, 0 (2e-9 in
+        computations), and posterior probabilities are prior ones. All models are enumerated for it when the
+        model is made: up to 2**20 of a linear model, up to 2**14 of others.
     information : {"observed", "null"}
         Information matrix W of models without an error variance, as in :class:`GPrior`. With that at the
         maximum of each likelihood, as in R's BAS, the local g is ``max(Q / d - 1, 0)`` with Wald's statistic

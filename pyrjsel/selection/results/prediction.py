@@ -363,6 +363,8 @@ class Prediction:
                 means, (*median, alpha / 2, 1 - alpha / 2)
             )
             out[part, ends:] = self.family.interval(means, alpha, self.nuisance)
+        if self.family.events:
+            out[:, 0] = np.clip(out[:, 0], 0.0, 1.0)  # rounding errors of averages
         out[endless, :2] = np.nan
         warn_of_endless(endless)
         if self.means is not None:

@@ -14,6 +14,7 @@ from pyrjsel.selection.results.checks.dispersion import text as dispersion_text
 from pyrjsel.selection.results.tables import PosteriorTables
 from pyrjsel.selection.samplers.recording.recorder import VISITS_ALONE
 from pyrjsel.selection.samplers.runs import note_of
+from pyrjsel.selection.specification import LEAST_G
 
 # Number of separated models with separate notes.
 SEPARATED_NOTES = 3
@@ -71,6 +72,11 @@ def _notes(results: PosteriorTables) -> list[str]:
     data, prior = model.data, results.prior_inclusion
     notes = [f"Posterior probabilities are {posterior.estimator}."]
     notes += _integral_notes(posterior)
+    if model.g is not None and model.g < LEAST_G:
+        notes.append(
+            "The g of all models is at its bound, 0: the marginal likelihood decreases in it. Coefficients "
+            "are then 0, and posterior probabilities of models are prior ones, which say nothing of terms."
+        )
     if posterior.draws is not None and posterior.estimator != VISITS_ALONE:
         notes.append(
             "The MCSE of averages covers the visited models and their neighbours only, not modes that no "

@@ -196,6 +196,12 @@ def test_global_g_without_effects_is_zero():
     assert results.model.g < 1e-8
     # All models are the null model.
     assert results.posterior.inclusion == pytest.approx(0.5, abs=1e-6)
+    text = str(results.summary())
+    assert "The g of all models is at its bound, 0" in text
+    assert results.model._priors()["common g"] == 0.0
+    with_effect = table.assign(y=table["y"] + table["a"])
+    found = rj.linear("y ~ a", with_effect, coef_prior=rj.EmpiricalBayes("global")).fit()
+    assert "at its bound" not in str(found.summary())
 
 
 def test_errors_of_global_g():
