@@ -67,7 +67,8 @@ class Binomial(Family):
                 )
             if not np.any(weights > 0):
                 raise DataError("The 'weights' must have a positive value. Got only zeros.")
-            whole = are_counted(y, weights)
+            # Weights that are not whole are no numbers of trials.
+            whole = are_counted(y, weights) | (weights != np.floor(weights))
             if not np.all(whole):
                 first, count = np.argmin(whole), int(np.sum(~whole))
                 raise DataError(

@@ -153,14 +153,10 @@ def _squares(gap: FloatArray, variance: FloatArray) -> FloatArray:
 
 
 def are_counted(y: FloatArray, weights: FloatArray | None) -> BoolArray:
-    """Return which responses are whole, or means of whole numbers of which `weights` are the numbers.
-
-    Weights that are not whole are no such numbers, and responses then may be anything.
-    """
+    """Return which responses are whole, or means of whole numbers of which `weights` are the numbers."""
     whole = y == np.floor(y)
     if weights is None:
         return np.asarray(whole)
     events = weights * y
-    # Where the means were rounded to ten digits or more.
-    whole |= np.abs(events - np.round(events)) <= 1e-9 * np.maximum(events, 1.0)
-    return np.asarray(whole | (weights != np.floor(weights)))
+    # Means may have been rounded, to single precision or better.
+    return np.asarray(whole | (np.abs(events - np.round(events)) <= 1e-7 * np.maximum(events, 1.0)))
