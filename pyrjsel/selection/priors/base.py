@@ -29,6 +29,8 @@ class Columns:
         (:attr:`CoefficientPrior.of_null_model`), and centred with the same weights.
     total_weight : float
         Sum of the weights; the number of rows if there are none.
+    predictors : int
+        Number of linear predictors, each of which has a slope for each column.
     level : float or None
         Log mean response (:meth:`Family.level`), at which intercepts have a prior by default; None if their
         default does not depend on it.
@@ -39,6 +41,7 @@ class Columns:
     gram: FloatArray
     total_weight: float
     level: float | None = None
+    predictors: int = 1
 
 
 class DistributionOfG(Protocol):

@@ -111,8 +111,8 @@ class CCH(Confluent):
 class Robust(Confluent):
     """The robust prior of Bayarri et al. [1]_, ``p(u) ~ u^(-1/2)`` on ``0 < u < (d + 1) / (n + 1)``.
 
-    u is 1 / (1 + g), d the number of columns of the model besides the intercept and n the number of rows: g
-    is at least ``(n + 1) / (d + 1) - 1``.
+    u is 1 / (1 + g), d the number of slopes of the model (of its columns, times K - 1 with K classes) and n
+    the number of rows: g is at least ``(n + 1) / (d + 1) - 1``.
 
     Parameters
     ----------
@@ -147,8 +147,8 @@ class Intrinsic(Confluent):
     """The intrinsic prior of Womack, Leon-Novelo and Casella [1]_ as a mixture of g-priors.
 
     With u = 1 / (1 + g), ``p(u) ~ u^(-1/2) (1 - v u)^(-1/2) / (k + (1 - k) v u)`` on ``0 < u < 1 / v``, where
-    ``v = (n + d + 1) / (d + 1)``, ``k = (n + d + 1) / n``, d is the number of columns of the model besides
-    the intercept and n the number of rows [2]_.
+    ``v = (n + d + 1) / (d + 1)``, ``k = (n + d + 1) / n``, d is the number of slopes of the model (of its
+    columns, times K - 1 with K classes) and n the number of rows [2]_.
 
     Parameters
     ----------
@@ -185,8 +185,8 @@ class Intrinsic(Confluent):
 class BetaPrime(Confluent):
     """The beta-prime prior of Maruyama and George [1]_, ``p(u) ~ u^(-3/4) (1 - u)^((n - d - 1.5) / 2 - 1)``.
 
-    u is 1 / (1 + g), d the number of columns of the model besides the intercept and n the number of rows,
-    which must exceed that of all columns by at least four.
+    u is 1 / (1 + g), d the number of slopes of the model (of its columns, times K - 1 with K classes) and n
+    the number of rows, which must exceed that of all slopes by at least four.
 
     Parameters
     ----------
@@ -213,7 +213,7 @@ class BetaPrime(Confluent):
         return 0.25
 
     def _compile(self, columns: Columns) -> CompiledPrior:
-        _check_rows(columns.total_weight, columns.mean.size)
+        _check_rows(columns.total_weight, columns.mean.size, columns.predictors)
         return super()._compile(columns)
 
     def _compile_gaussian(self, scale: FloatArray, n: int) -> GaussianPrior:
@@ -226,9 +226,10 @@ class BetaPrime(Confluent):
         return -0.75 * log_u + (0.5 * (n - d - 1.5) - 1.0) * log_rest
 
 
-def _check_rows(n: float, columns: int) -> None:
-    if n - columns < 4:
+def _check_rows(n: float, columns: int, predictors: int = 1) -> None:
+    if n - predictors * columns < 4:
+        times = f", of {predictors} linear predictors each" if predictors > 1 else ""
         raise ParameterError(
             "The 'coef_prior' parameter must be another prior than BetaPrime() unless there are at least "
-            f"four rows more than columns. Got {n:g} rows and {columns} columns."
+            f"four rows more than columns. Got {n:g} rows and {columns} columns{times}."
         )

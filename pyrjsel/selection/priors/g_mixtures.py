@@ -83,7 +83,8 @@ class Mixture(CoefficientPrior):
         n : float
             Number of rows.
         d : int, default 1
-            Number of columns of the model, on which some priors depend.
+            Number of slopes of the model, on which some priors depend: of its columns, times K - 1 with K
+            classes.
 
         Returns
         -------
@@ -101,7 +102,7 @@ class Mixture(CoefficientPrior):
         n : float
             Number of rows.
         d : int
-            Number of columns of the model.
+            Number of slopes of the model: of its columns, times K - 1 with K classes.
 
         Returns
         -------
@@ -123,7 +124,8 @@ class Mixture(CoefficientPrior):
         n : float
             Number of rows.
         d : int, default 1
-            Number of columns of the model, on which some priors depend.
+            Number of slopes of the model, on which some priors depend: of its columns, times K - 1 with K
+            classes.
 
         Returns
         -------
@@ -149,7 +151,7 @@ class Mixture(CoefficientPrior):
         n : float
             Number of rows.
         d : int
-            Number of columns of the model.
+            Number of slopes of the model: of its columns, times K - 1 with K classes.
 
         Returns
         -------
@@ -169,7 +171,7 @@ class Mixture(CoefficientPrior):
         n : float
             Number of rows.
         d : int
-            Number of columns of the model.
+            Number of slopes of the model: of its columns, times K - 1 with K classes.
 
         Returns
         -------

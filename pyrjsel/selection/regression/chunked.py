@@ -466,7 +466,7 @@ class ChunkedRegression(TermColumns):
         level = family.level(
             sums.response.mean[:1], np.array([total]), np.array([sums.log_exposure - np.log(total)])
         )
-        prior = coef_prior.compile(Columns(mean, scale, information, total, level))
+        prior = coef_prior.compile(Columns(mean, scale, information, total, level, lead))
         if prior.mixture is not None or prior.rule is not None:
             raise NotAvailableError(
                 "Data in chunks support Normal priors, and GPrior with a known g, unless few rows are "

@@ -36,7 +36,8 @@ def warning(
     predictors = int(regression.term_start[0])
     columns = sum(len(term.columns) for term in terms)
     most = regression.most_columns // predictors
-    if columns > most and len(dependent) == len(terms):
+    wide = columns > most and len(dependent) == len(terms)
+    if wide:
         text = (
             f"There are {columns:,} columns and {n:,} rows: models of more than {most:,} "
             "columns, and others of dependent columns,"
@@ -48,6 +49,8 @@ def warning(
             "that hold all terms of a dependence"
         )
     text += " have no g-prior and get posterior probability 0; a Normal prior keeps them."
+    if wide:
+        text += " If models should be small, say so by 'max_size' or 'model_prior'."
     if by_sums:
         text += (
             " Sums over rows do not tell columns that differ by less than 1e-5 of their length from "

@@ -211,7 +211,7 @@ class Regression(TermColumns):
         else:
             gram = (columns[1:] * w) @ columns[1:].T
         level = family.level(y, w, np.zeros(n) if offset is None else offset)
-        prior = coef_prior.compile(Columns(mean, scale, gram, family.observations(y, weights), level))
+        prior = coef_prior.compile(Columns(mean, scale, gram, family.observations(y, weights), level, lead))
         if prior.rule is Rule.PENALTY and not family.has_intercept:
             log_constant = prior.rule_value  # an intercept that is not there costs nothing
         if lead > 1:

@@ -10,6 +10,7 @@ from turns import by_turns
 import pyrjsel as rj
 from pyrjsel.selection.priors._score import GaussianScore
 from pyrjsel.selection.priors.shrinkage import Shrinkage
+from pyrjsel.selection.regression._problem import grid_of_g
 
 PRIORS = [rj.Robust(), rj.Intrinsic(), rj.BetaPrime(), rj.CCH(0.5, 40), rj.CCH(1, 3, 2), rj.CCH(0.2, 1)]
 # As narrow as priors of g can be.
@@ -143,3 +144,19 @@ def test_the_beta_prime_prior_needs_rows():
     for kind, y in ((rj.LinearSelection, rng.normal(size=6)), (rj.LogitSelection, [0, 1, 0, 1, 1, 0])):
         with pytest.raises(rj.ParameterError, match=r"6 rows and 5 columns"):
             kind(y, x, coef_prior=rj.BetaPrime())
+
+
+def test_priors_that_depend_on_the_size_count_slopes():
+    """Of three classes each column has two: the prior of g in a model, and the rows that are needed."""
+    rng = np.random.default_rng(1)
+    x = pd.DataFrame(rng.normal(size=(17, 6)), columns=list("abcdef"))
+    y = np.array(list("uvw"))[np.arange(17) % 3]
+    prior = rj.Robust()
+    regression = rj.MultinomialSelection(y, x, coef_prior=prior).regression
+    log_g, density = regression._grid_of_g()["log_g"], regression._grid_of_g()["log_prior_g"]
+    assert len(log_g) == 14  # by number of slopes, up to twelve and two intercepts
+    assert np.exp(log_g[4].min()) == pytest.approx(prior.least(17.0, 4), rel=1e-6)
+    np.testing.assert_array_equal(density[4], prior.density_at(grid_of_g(), 17.0, 4))
+    rj.MultinomialSelection(y[:16], x[:16], coef_prior=rj.BetaPrime())
+    with pytest.raises(rj.ParameterError, match="15 rows and 6 columns, of 2 linear predictors each"):
+        rj.MultinomialSelection(y[:15], x[:15], coef_prior=rj.BetaPrime())
