@@ -14,7 +14,7 @@ from numpy.typing import ArrayLike
 
 from pyrjsel._called import called, named
 from pyrjsel._core import special
-from pyrjsel._core._rows import summaries
+from pyrjsel._core._rows import ranges, summaries
 from pyrjsel._errors import ConvergenceWarning, DataError, NotAvailableError
 from pyrjsel._once import kept_property
 from pyrjsel._typing import ByteArray, FloatArray
@@ -237,16 +237,14 @@ class Prediction:
         for part, eta in self._predictors(rows):
             yield part, self._means(eta)
 
-    def _endless(self, eta: FloatArray) -> np.ndarray:
-        """Return which rows of linear predictors (rows, m) have no posterior mean that draws can tell."""
+    def _endless(self, eta: FloatArray, mean: FloatArray) -> np.ndarray:
+        """Return which rows of linear predictors (rows, m), of some `mean`, have none that draws can tell."""
         out = np.zeros(len(eta), bool)
-        if not self.family.unbounded:
-            return out
-        top = eta.max(axis=1)
-        wide = np.flatnonzero(top - eta.mean(axis=1) > np.log(FAR))  # the log mean is larger than that
-        scaled = np.exp(eta[wide] - top[wide, None])
-        wide, scaled = (each[scaled.mean(axis=1) < 1.0 / FAR] for each in (wide, scaled))
-        out[wide] = pareto_shapes(scaled) > UNRELIABLE
+        if self.family.unbounded:
+            top = ranges(eta)[:, 1]
+            with np.errstate(over="ignore"):
+                wide = np.flatnonzero((np.exp(top - np.log(FAR)) > mean) | np.isinf(mean))
+            out[wide] = pareto_shapes(np.exp(eta[wide] - top[wide, None])) > UNRELIABLE
         return out
 
     def simulate(
@@ -314,7 +312,9 @@ class Prediction:
             out = np.full(len(self.index), np.nan)
             endless = np.zeros(out.size, bool)
             for part, eta in self._predictors(np.flatnonzero(self.complete), PASSED):
-                out[part], endless[part] = averages(self.family.mean, eta), self._endless(eta)
+                with np.errstate(over="ignore"):  # expected counts far outside the data may be infinite
+                    out[part] = averages(self.family.mean, eta)
+                endless[part] = self._endless(eta, out[part])
             out[endless] = np.nan
             if self.family.events:
                 np.clip(out, 0.0, 1.0, out=out)  # rounding errors of averages
@@ -357,11 +357,12 @@ class Prediction:
         out = np.full((len(self.index), ends + 2), np.nan)
         endless = np.zeros(len(out), bool)
         for part, eta in self._predictors(np.flatnonzero(self.complete)):
-            means, endless[part] = self._means(eta), self._endless(eta)
+            means = self._means(eta)
             # Expected counts far outside the data may be infinite; their standard deviation is then NaN.
             out[part, 0], out[part, 1], out[part, 2:ends] = summaries(
                 means, (*median, alpha / 2, 1 - alpha / 2)
             )
+            endless[part] = self._endless(eta, out[part, 0])
             out[part, ends:] = self.family.interval(means, alpha, self.nuisance)
         if self.family.events:
             out[:, 0] = np.clip(out[:, 0], 0.0, 1.0)  # rounding errors of averages

@@ -115,8 +115,8 @@ def _dispersion(model: SelectionModel, posterior: Posterior, single: SingleModel
         cells = _cells(x, y, weights, offset)
         if cells is None:
             return None
-        rows, y, weights = cells
-        x, offset = x[rows], offset[rows]
+        first, y, weights = cells
+        x, offset = x[first], offset[first]
     elif repeated:
         times, weights = weights, np.ones(data.n)
     assert isinstance(single, MarginalLikelihood)

@@ -87,9 +87,10 @@ class SurvivalPrediction(Prediction):
         out = np.full((len(self.index), len(names)), np.nan)
         endless = np.zeros(len(out), bool)
         for part, eta in self._predictors(np.flatnonzero(self.complete)):
-            hazards, endless[part] = self._means(eta), self._endless(eta)
+            hazards = self._means(eta)
             out[part, 0], out[part, 3] = eta.mean(axis=1), np.median(hazards, axis=1)
             out[part[:, None], [1, 2, 4, 5]] = _summaries(hazards, alpha)
+            endless[part] = self._endless(eta, out[part, 1])
         out[endless, 1:3] = np.nan
         warn_of_endless(endless)
         return pd.DataFrame(out, index=self.index.copy(), columns=names)
@@ -140,7 +141,7 @@ class SurvivalPrediction(Prediction):
         names = ["mean", "mean_se", "mean_ci_lower", "mean_ci_upper"]
         return pd.DataFrame(out.reshape(-1, 4), index=index, columns=names)
 
-    def _baseline(self, at: FloatArray) -> tuple[FloatArray, FloatArray]:
+    def _baseline(self, at: FloatArray) -> tuple[np.ndarray, FloatArray]:
         """Return the places of times until the last of the fit, and draws (times, m) of cumulative hazards.
 
         They are those of the baseline.
