@@ -180,12 +180,15 @@ class Sized(Family):
         """Return the family with the table of all `n` rows; `y` has their smallest and largest response."""
         return replace(self, table=table)
 
-    def level(self, y: FloatArray, weights: FloatArray, offset: FloatArray) -> float:
-        """Return the log mean response: under a flat intercept expected responses have no posterior mean.
+    def level(self, y: FloatArray, weights: FloatArray, offset: FloatArray) -> float | None:
+        """Return the log mean response, unless the size is known.
 
-        The likelihood falls in the intercept a as ``exp(-n s a)`` alone, and expected responses grow as
-        ``exp(a)``: integrals over a do not exist for sizes s below 1 / n.
+        Under a flat intercept expected responses have no posterior mean: the likelihood falls in the
+        intercept a as ``exp(-n s a)`` alone, and expected responses grow as ``exp(a)``, so that integrals
+        over a do not exist for sizes s below 1 / n.
         """
+        if self.value is not None:
+            return None
         return float(np.log(weights @ y) - special.logsumexp(offset, b=weights))
 
     def log_prior(self, t: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:

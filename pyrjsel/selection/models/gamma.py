@@ -41,8 +41,9 @@ class GammaSelection(SizedSelection):
         Prior on an unknown shape; None is ``LogNormal(0, 2)``, with 95 % of its mass between 0.02 and 50.
     coef_prior : GPrior, mixture of g-priors, Normal, EmpiricalBayes, BIC or AIC, optional
         Prior on the coefficients of a model; None is ``GPrior("n", information="null")``: the information of
-        one row in the null model, with its most probable shape. The intercept, at the mean of the columns,
-        has a normal prior around the log mean response with standard deviation 2.5 (see `GPrior`).
+        one row in the null model, with its most probable shape. If shape is unknown, the intercept,
+        at the mean of the columns, has a normal prior around the log mean response with standard deviation
+        2.5 (see `GPrior`); else a flat one.
     <model prior>
     <constraints>
     weights : str or array_like, optional

@@ -42,8 +42,9 @@ class NegbinSelection(SizedSelection):
         Prior on an unknown theta; None is ``LogNormal(0, 2)``, with 95 % of its mass between 0.02 and 50.
     coef_prior : GPrior, mixture of g-priors, Normal, EmpiricalBayes, BIC or AIC, optional
         Prior on the coefficients of a model; None is ``GPrior("n", information="null")``: the information of
-        one row in the null model, with its most probable theta. The intercept, at the mean of the columns,
-        has a normal prior around the log mean response with standard deviation 2.5 (see `GPrior`).
+        one row in the null model, with its most probable theta. If theta is unknown, the intercept,
+        at the mean of the columns, has a normal prior around the log mean response with standard deviation
+        2.5 (see `GPrior`); else a flat one.
     <model prior>
     <constraints>
     weights : str or array_like, optional

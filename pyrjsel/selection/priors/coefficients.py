@@ -40,8 +40,8 @@ class Normal(CoefficientPrior):
         variances.
     intercept : None, "flat" or Normal, optional
         Prior of the intercept, for the original columns, or for the standardised ones with `standardize`.
-        None is ``Normal(10)`` for logistic and Poisson models, and in negative binomial and gamma models, at
-        the mean of the columns, ``Normal(2.5, m)`` with the log mean response m, see :class:`GPrior`.
+        None is ``Normal(10)`` for logistic and Poisson models, and in negative binomial and gamma models of
+        unknown theta or shape ``Normal(2.5, m)`` at the mean of the columns, see :class:`GPrior`.
 
     Examples
     --------
@@ -134,9 +134,10 @@ class GPrior(CoefficientPrior):
     intercept : None, "joint", "flat" or Normal, optional
         ``"flat"`` centres the columns and gives the intercept a flat prior (the default under
         ``information="null"``, and the only choice under ``"observed"`` and for linear models). In negative
-        binomial and gamma models the default under ``"null"`` is ``Normal(2.5, m)`` with the log mean
-        response m, ``log(sum w y / sum w exp(offset))``: with a flat intercept expected responses have no
-        posterior mean, since the likelihood falls too slowly in it at small sizes. ``"joint"``
+        binomial and gamma models of unknown theta or shape the default under ``"null"`` is
+        ``Normal(2.5, m)`` with the log mean response m, ``log(sum w y / sum w exp(offset))``: with a flat
+        intercept expected responses have no posterior mean, since the likelihood falls too slowly in it for
+        small values of theta or shape. ``"joint"``
         treats it as a column of X_gamma (the default for logistic and Poisson models under
         ``information="unit"``; not available under ``"null"``): the linear predictor at the mean of the
         columns has prior mean 0 and variance g / n. A :class:`Normal` centres the columns and is the prior of

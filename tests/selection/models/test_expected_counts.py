@@ -67,8 +67,14 @@ def test_default_prior_of_intercepts(table, kind):
         assert formula("y ~ x + z", table, coef_prior=coef_prior).regression.prior.flat
 
 
-def test_poisson_keeps_its_flat_intercept(table):
-    assert rj.poisson("y ~ x + z", table).regression.prior.flat
+def test_other_intercepts_stay_flat(table):
+    """Of Poisson models, and of known sizes, for which means exist above 1 / n."""
+    for model in (
+        rj.poisson("y ~ x + z", table),
+        rj.negbin("y ~ x + z", table, theta=2.0),
+        rj.gamma("y ~ x + z", table, shape=2.0),
+    ):
+        assert model.regression.prior.flat
 
 
 @pytest.mark.parametrize("prior", [None, rj.GPrior("n", "null", "flat"), rj.HyperGN()], ids=repr)
