@@ -81,16 +81,18 @@ def test_other_intercepts_stay_flat(table):
 def test_heavy_tails_have_no_mean(rare, prior):
     """Means by seed were 2e6, 4e5 and 8e3 for a mean count of .96."""
     results = rj.negbin("y ~ x", rare, coef_prior=prior).fit(rng=1)
-    with pytest.warns(rj.ConvergenceWarning, match=r"of 100 of 100 rows have no posterior mean.*'median' of"):
+    with pytest.warns(rj.ConvergenceWarning, match=r"of \d+ of 100 rows have no posterior mean.*'median' of"):
         predicted = results.predict()
-    assert predicted.isna().all()
+    # Shapes of the rows are alike and near .7 under the default prior, above it under the others.
+    assert predicted.isna().mean() > 0.3
+    some = rare[predicted.isna()][:1]
     with pytest.warns(rj.ConvergenceWarning, match="of 1 of 2 rows have no posterior mean"):
-        frame = results.get_prediction(rare[-2:].assign(x=[np.nan, 0.1])).summary_frame()
+        frame = results.get_prediction(pd.concat([some.assign(x=np.nan), some])).summary_frame()
     assert frame.iloc[0].isna().all()
     assert frame.columns[frame.iloc[1].isna()].tolist() == ["mean", "mean_se"]
-    assert 0.0 < frame["median"].iloc[1] < 5.0
+    assert 0.0 < frame["median"].iloc[1] < 10.0
     with pytest.warns(rj.ConvergenceWarning, match="have no posterior mean"):
-        parts = list(results.get_prediction([rare[:2]]).summary_frame())
+        parts = list(results.get_prediction([some]).summary_frame())
     assert parts[0].columns.tolist() == frame.columns.tolist()
 
 
