@@ -13,7 +13,7 @@ from pyrjsel.selection.evidence._refitted import RefittedEvidence
 from pyrjsel.selection.evidence._spike import DensityEvidence, SpikeEvidence
 from pyrjsel.selection.evidence._variance import NormalEvidence, VarianceEvidence
 from pyrjsel.selection.evidence.fixed_scale import VarianceIntegrals, log_marginals
-from pyrjsel.selection.evidence.laplace import inverse
+from pyrjsel.selection.evidence.importance import inverse
 from pyrjsel.selection.priors._score import GaussianScore
 from pyrjsel.selection.priors.gaussian import DOUBTFUL
 from pyrjsel.selection.regression._gram import ColumnGram, FullGram, Gram

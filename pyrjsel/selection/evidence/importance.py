@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 import numpy as np
-from scipy.linalg import solve_triangular
+from scipy.linalg import lapack, solve_triangular
 
 from pyrjsel._core import special
 from pyrjsel._typing import FloatArray
@@ -157,6 +157,12 @@ def log_control(radius: FloatArray, d: int, df: float) -> FloatArray:
 def normal_moments(mean: FloatArray, variance: FloatArray) -> FloatArray:
     """Return means, mean squares and probabilities of being positive of normal variates, (3, ...)."""
     return np.stack([mean, mean**2 + variance, special.ndtr(mean / np.sqrt(variance))])
+
+
+def inverse(factor: FloatArray) -> FloatArray:
+    """Return the inverse of a lower triangular matrix (d, d) with a positive diagonal."""
+    found: FloatArray = lapack.dtrtri(factor, lower=1)[0] if factor.size else factor
+    return found
 
 
 def resample(weights: FloatArray, size: int, rng: np.random.Generator) -> np.ndarray:

@@ -10,7 +10,7 @@ from hashlib import blake2b
 from typing import cast
 
 import numpy as np
-from scipy.linalg import lapack, solve_triangular
+from scipy.linalg import solve_triangular
 
 from pyrjsel._errors import DataError
 from pyrjsel._once import alone, kept_property
@@ -22,6 +22,7 @@ from pyrjsel.selection.evidence.importance import (
     CLOSE,
     DRAWS_A_COLUMN,
     TwoPiece,
+    inverse,
     log_control,
     log_student,
     match,
@@ -766,12 +767,6 @@ def _better_at_mode(first: _Stage, matched: _Stage, skewed: bool) -> bool:
     """
     missing = first.heavy and (skewed or first.weights.size >= DRAWS_A_COLUMN * first.points.shape[1])
     return matched.scarce and matched.efficiency < first.efficiency and not missing
-
-
-def inverse(factor: FloatArray) -> FloatArray:
-    """Return the inverse of a lower triangular matrix (d, d) with a positive diagonal."""
-    found: FloatArray = lapack.dtrtri(factor, lower=1)[0] if factor.size else factor
-    return found
 
 
 def _efficiency(weights: FloatArray) -> float:
