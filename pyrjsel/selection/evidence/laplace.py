@@ -39,12 +39,6 @@ from pyrjsel.selection.evidence.proposal_mixture import ProposalMixture
 from pyrjsel.selection.priors.base import CompiledPrior
 from pyrjsel.selection.regression.glm import Regression
 
-
-def log_det(factor: FloatArray) -> float:
-    """Return the log determinant of a triangular matrix (d, d)."""
-    return float(np.sum(np.log(np.diag(factor))))
-
-
 # Degrees of freedom of the Student proposal at the mode. Its tails are heavier than those of a nearly normal
 # posterior, but the curvature at the mode does not fit a skewed one: under a weak prior, a coefficient that
 # separates the classes has a half-normal tail many times as long as the curvature suggests.
@@ -425,7 +419,6 @@ class MarginalLikelihood:
             stage, skewed, pieces = self._first(count, rng)
         first, count = stage, stage.pairs
         at_mode = partial(self._at_mode, rng=rng, pieces=pieces)
-        normal = self._normal_moments() if pieces is None else None
         even = mixture is None and stage.is_even(pieces)
         slack, more = max(1.0, RELIABLE / count), 0
         if even and count >= JUDGED:
@@ -437,6 +430,7 @@ class MarginalLikelihood:
             if not (a and b):
                 stage, stages = at_mode(more), 2
             if a != b:
+                normal = self._normal_moments() if pieces is None else None
                 kept = first.part(halves[1] if a else halves[0], self._shift, normal)
                 stage = kept.joined(stage, kept.pairs / count)
         failed = stage.heavy and stage.variance > FAILED * variance
@@ -557,8 +551,7 @@ class MarginalLikelihood:
         d = self.finder.at.size
         first = pairs // 4 * 2 if halves else 0
         sizes = [first, pairs - first] if first else [pairs]
-        probability = np.concatenate([strata(size, rng) for size in sizes])
-        radius = np.sqrt(d * quantiles(d, PROPOSAL_DF, probability))
+        radius = np.concatenate([radii(d, size, PROPOSAL_DF, rng) for size in sizes])
         direction, uniform = rng.standard_normal((pairs, d)), None
         if pieces is not None:
             rays, log_density = pieces.draw(radius, direction, rng.random((pairs, d)), PROPOSAL_DF)
@@ -578,7 +571,8 @@ class MarginalLikelihood:
         radius = radii(d, pairs, MATCHED_DF, rng)
         direction = rng.standard_normal((pairs, d))
         direction /= np.sqrt(np.sum(direction**2, axis=1, keepdims=True))
-        log_density = log_student(radius, d, MATCHED_DF) - log_det(factor) - log_det(finder.factor)
+        log_density = log_student(radius, d, MATCHED_DF)
+        log_density -= float(np.log(np.diag(factor) * np.diag(finder.factor)).sum())
         found = finder.reweigh(center, direction @ factor.T, radius, log_density)
         return self._stage(found, radius, MATCHED_DF, None)
 
