@@ -11,8 +11,13 @@ from pyrjsel._validate import bad_value
 from pyrjsel.families import Nuisance
 from pyrjsel.model_space import ModelSpace, Space, families
 from pyrjsel.runtime import FitSettings
+from pyrjsel.selection.evidence.gaussian import SingleModels
 from pyrjsel.selection.evidence.laplace import MarginalLikelihood
 from pyrjsel.selection.evidence.surrogate import Surrogate
+from pyrjsel.selection.posterior import Posterior
+from pyrjsel.selection.priors.gaussian import DOUBTFUL
+from pyrjsel.selection.regression.columns import clear_by
+from pyrjsel.selection.regression.gaussian import GaussianRegression
 from pyrjsel.selection.regression.gaussian_rows import NO_DENSITY, GaussianRows, state_nuisance
 from pyrjsel.selection.regression.glm import Regression
 from pyrjsel.selection.samplers.base import MCMC, Chain, Job, chain_models, no_counts
@@ -29,6 +34,10 @@ from pyrjsel.selection.samplers.reversible_jump.surrogate_jumps import (
 )
 from pyrjsel.selection.samplers.shared import is_gaussian
 from pyrjsel.storage import Content
+
+# Number of best visited models whose neighbours are looked at. Neighbours matter if they have more than LARGE
+# of the probability, and more than KNOWN times that by visits.
+BEST, LARGE, KNOWN = 10, 0.02, 3.0
 
 
 def make_chain(
@@ -231,6 +240,36 @@ class RJMCMCChain(JumpChain):
         self.moving.set_counts(self.job.setup.all_counts(no_counts(len(self.job.setup.kinds))))
 
 
+def unreached(regression: GaussianRegression, space: ModelSpace, posterior: Posterior) -> list[str]:
+    """Return a warning if chains hardly visit models of nearly dependent columns that matter.
+
+    A single new coefficient has hardly any posterior probability there given the others. The best visited
+    models and their neighbours are compared by marginal likelihoods.
+    """
+    best = posterior.packed[np.argsort(-posterior.probability, kind="stable")[:BEST]]
+    flips = np.vstack([np.zeros(space.n_terms, np.uint8), np.eye(space.n_terms, dtype=np.uint8)])
+    models = np.unique((best[:, None] ^ flips).reshape(-1, space.n_terms), axis=0)
+    value = SingleModels(regression).log_marginals(models) + space.log_prior(models)
+    share = np.exp(value - value.max())
+    share /= share.sum()
+    columns = [regression.model_columns(gamma)[1:] - 1 for gamma in models]
+    close = np.array([not clear_by(regression.gram_of(each), DOUBTFUL) for each in columns])
+    if share[close].sum() < LARGE:
+        return []
+    known = {gamma.tobytes(): p for gamma, p in zip(posterior.packed, posterior.probability, strict=True)}
+    visits = np.array([known.get(gamma.tobytes(), 0.0) for gamma in models])
+    visits /= visits.sum()
+    if share[close].sum() <= KNOWN * visits[close].sum():
+        return []
+    most = " + ".join(space.terms_of(models[np.argmax(np.where(close, share, 0.0))]))
+    text = (
+        f"Chains hardly visit models of nearly dependent columns, such as {most}: by marginal likelihoods "
+        f"such models have {share[close].sum():.2g} of the probability of the best visited models and their "
+        f"neighbours, and {visits[close].sum():.2g} by visits. Fit with sampler='collapsed'."
+    )
+    return [text]
+
+
 class RJMCMC(MCMC):
     """Reversible-jump MCMC over models and coefficients."""
 
@@ -244,6 +283,13 @@ class RJMCMC(MCMC):
         rows = GaussianRows.of(regression)
         regression.check_models(space.max_size)
         return rows
+
+    def summarised(self, drawn: Any, job: Job, settings: FitSettings, **rest: Any) -> Posterior:
+        """Return the posterior, with a warning about models of close columns that chains cannot enter."""
+        posterior = super().summarised(drawn, job, settings, **rest)
+        if isinstance(job.regression, GaussianRows) and job.regression.whole.close:
+            posterior.alarm(unreached(job.regression.whole, job.space, posterior))
+        return posterior
 
     def setup(
         self, regression: Any, space: ModelSpace, settings: FitSettings, options: Any, entropy: bytes
