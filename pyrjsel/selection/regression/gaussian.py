@@ -6,7 +6,7 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import eigh, lstsq, qr
-from scipy.linalg.lapack import dgejsv
+from scipy.linalg.lapack import dgejsv, dtrtrs
 
 from pyrjsel._called import called
 from pyrjsel._core import special
@@ -84,6 +84,8 @@ class Spectrum:
 SMALL_GRAM = 2048
 # Sums of squares below this proportion of their value before a subtraction are due to rounding.
 ROUNDING = 1e-12
+# Columns longer than this many rounding errors, given those before them, are independent in any order.
+SURE = 10.0
 # Proportion that is left of a column given a multiple of it by cross-products.
 RANK_NOISE = 1e-13
 # Rounding errors of a perfect least-squares fit are at most a dozen eps of its terms, for 200 rows and
@@ -486,6 +488,34 @@ class GaussianRegression(TermColumns):
         if self.held:
             return self.triangle[np.append(columns, -1)]
         return np.vstack([self.rooted[columns], self.response])
+
+    def residual_of(self, column: int, others: np.ndarray) -> tuple[float, FloatArray, FloatArray, float]:
+        """Return what is left of a column by `others` (d,), from 0, accurately where it is little.
+
+        Returns
+        -------
+        share : float
+            1 if the column is independent of the others by the rank rule, -1 if not; 0 if the order of the
+            columns may matter.
+        products : ndarray (D + 1,)
+            Products of what is left with all columns and the response; of its own column, the sum of squares.
+        steps : ndarray (d,)
+            Coefficients of the others.
+        form : float
+            What is left of the mean, in standard deviations, by the same combination.
+        """
+        x, means = self.triangle[column], self.mean / self.scale
+        q, upper = np.linalg.qr(self.triangle[others].T)
+        along = q.T @ x
+        left = x - q @ along
+        more = q.T @ left  # what rounding has left
+        left -= q @ more
+        steps = dtrtrs(upper, along + more)[0]
+        length, limit = np.sqrt(left @ left), self.rounding[column] * np.sqrt(x @ x)
+        products = self.triangle @ left
+        products[column] = left @ left
+        share = -1.0 if length <= limit else 0.0 if length <= SURE * limit else 1.0
+        return share, products, steps, float(means[column] - steps @ means[others])
 
     def residual(self, rows: FloatArray, fitted: FloatArray, left: float) -> float:
         """Return the residual sum of squares `left` of rows with a response, 0 if only rounding is left.

@@ -1,3 +1,4 @@
+from collections.abc import Callable
 from typing import final
 
 import numpy as np
@@ -19,6 +20,9 @@ class Subsets:
         penalty: FloatArray,
         form: FloatArray,
         most: int,
+        doubtful: float = ...,
+        refined: Callable[[tuple[int, ...], int], tuple[float, FloatArray, float, FloatArray, float]]
+        | None = None,
     ) -> None: ...
     def values(self, models: WordArray, digits: bool = False) -> tuple[FloatArray, FloatArray]: ...
     def average(

@@ -81,10 +81,15 @@ cdef class Subsets:
         The intercept of the design's own columns is the centred one minus ``form @ b``.
     most : int
         Largest number of columns of a model in the list.
+    doubtful : float
+        Columns of which those before leave a smaller proportion are computed by `refined`.
+    refined : callable, optional
+        Returns the accurate numbers of a column given those before it in the model, see `refine`.
     """
 
     cdef GaussianScore score
-    cdef object arrays
+    cdef object arrays, refined, failure
+    cdef double doubtful
     cdef const double* matrix
     cdef const double* log_weights
     cdef const double* penalty
@@ -100,7 +105,7 @@ cdef class Subsets:
     def __init__(self, GaussianScore score not None, const double[:, ::1] matrix not None,
                  const double[::1] cross not None, const int[::1] term_start not None,
                  const double[::1] log_weights not None, const double[::1] penalty not None,
-                 const double[::1] form not None, int most):
+                 const double[::1] form not None, int most, double doubtful=-INFINITY, refined=None):
         cdef level_t* root
         cdef const unsigned char[::1] inner
         self.size = matrix.shape[0]
@@ -111,7 +116,7 @@ cdef class Subsets:
                 or log_weights.shape[0] != self.size or penalty.shape[0] != self.size \
                 or form.shape[0] != self.size:
             raise ValueError("the arrays of a list of models do not fit together")
-        self.score = score
+        self.score, self.doubtful, self.refined = score, doubtful, refined
         # Whether columns are followed by others of their term.
         within = np.ones(self.size, dtype=np.uint8)
         within[np.asarray(term_start)[1:] - 1] = 0
@@ -210,6 +215,31 @@ cdef class Subsets:
                 target[i] = own[i] / level.pivot
         level.filled = True
 
+    cdef double refine(self, int column) noexcept nogil:
+        """Replace the residual of a column in the top level, of which the difference has lost its digits.
+
+        Return its share for the rank rule: 1 if it is independent, 0 if that is in doubt, -1 if dependent. An
+        error is raised by `check_memory`.
+        """
+        cdef level_t* up = &self.levels[self.depth]
+        cdef int at = column - up.column - 1, k
+        cdef double* own = up.r + <Py_ssize_t> at * up.rest + at
+        with gil:
+            try:
+                before = tuple([self.levels[k].column for k in range(1, self.depth + 1)])
+                share, products, response, steps, form = self.refined(before, column)
+                for k in range(up.rest - at):
+                    own[k] = products[k]
+                up.s[at] = response
+                if self.averaging:
+                    up.form[at] = form
+                    for k in range(self.depth):
+                        up.t[<Py_ssize_t> k * up.rest + at] = steps[k]
+                return share
+            except BaseException as error:
+                self.failure = error
+        return -1.0
+
     cdef void push(self, int column) noexcept nogil:
         """Push the model of the top level with one more column."""
         cdef level_t* up = &self.levels[self.depth]
@@ -229,9 +259,14 @@ cdef class Subsets:
         level.pivot = up.r[<Py_ssize_t> at * up.rest + at]
         s = up.s[at]
         share = level.pivot / self.matrix[<Py_ssize_t> column * (self.size + 1)]
+        if share < self.doubtful:
+            self.depth -= 1
+            share = self.refine(column)
+            self.depth += 1
+            level.pivot, s = up.r[<Py_ssize_t> at * up.rest + at], up.s[at]
         level.share = up.share * share
         level.least = min(up.least, share)
-        if not share > ROUNDING:
+        if not (share > ROUNDING or share == 0.0 and self.refined is not None):
             level.void = True
             return
         level.fit = up.fit + s * s / level.pivot
@@ -456,7 +491,10 @@ cdef class Subsets:
             raise ValueError(f"models must have {self.n_words} words")
 
     def check_memory(self):
-        """Raise DataError if a pass ran out of memory, which invalidates its results."""
+        """Raise an error of a pass, or if it ran out of memory, which invalidates its results."""
+        if self.failure is not None:
+            failure, self.failure = self.failure, None
+            raise failure
         if self.failed:
             raise DataError(
                 f"There is no memory for models of {self.most:,} columns, which take {self.most:,} squared "

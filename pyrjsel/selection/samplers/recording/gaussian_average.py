@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Self
 
 import numpy as np
@@ -26,6 +27,10 @@ REST = 1e-6
 # Rows of sums that are moments (the last two given inclusion, for spike-and-slab priors), and the row with
 # the mass of the summed models.
 ROWS, SIGNED = [0, 1, 2, 3, 5, 6], 4
+
+
+# Numbers of close columns that are kept for another pass along the same models.
+AGAIN = 1024
 
 
 @dataclass(frozen=True)
@@ -92,6 +97,14 @@ class Tree:
         prior = regression.prior
         same = bool(np.all(columns == np.arange(columns.size)))
         matrix = regression.matrix
+
+        @lru_cache(maxsize=AGAIN)
+        def refined(
+            before: tuple[int, ...], column: int
+        ) -> tuple[float, FloatArray, float, FloatArray, float]:
+            share, products, steps, form = regression.residual_of(columns[column], columns[list(before)])
+            return share, products[columns[column:]], products[-1], steps, form
+
         return Subsets(
             score_of(regression, self.most),
             matrix if same else np.ascontiguousarray(matrix[np.ix_(columns, columns)]),
@@ -101,6 +114,7 @@ class Tree:
             regression.penalty[columns],
             (regression.mean / regression.scale)[columns],
             self.most,
+            *((DOUBTFUL, refined) if regression.close else ()),
         )
 
 
