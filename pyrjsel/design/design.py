@@ -445,11 +445,12 @@ class Design:
         if unlike.any():
             assert self.aliases is not None
             found.X[unlike] = np.nan
-            names = [repr(self.layout.column_names[k]) for k in self.aliases.dropped]
+            names, n = [repr(self.layout.column_names[k]) for k in self.aliases.dropped], int(unlike.sum())
             warn(
-                f"{counted(int(unlike.sum()), 'row')} given to {called()} have no prediction (NaN): they "
-                "differ from all rows of the fit in a column that was left out of its term, as in an empty "
-                f"cell, one of {listed(names)}.",
+                f"{counted(n, 'row')} given to {called()} {'has' if n == 1 else 'have'} no prediction (NaN): "
+                f"{'it differs' if n == 1 else 'they differ'} from all rows of the fit in a column that was "
+                f"left out of its term, as in an empty cell: {'one of ' if len(names) > 1 else ''}"
+                f"{listed(names)}.",
                 ExtrapolationWarning,
             )
         return found

@@ -10,7 +10,7 @@ import pytest
 import pyrjsel as rj
 
 LEFT_OUT = r"The column 'g\[T.g3\]:h\[T.h2\]' of g:h is left out"
-NO_PREDICTION = r"1 row given to predict have no prediction"
+NO_PREDICTION = r"1 row given to predict has no prediction .*: it differs .* cell: 'g\[T"
 
 
 def frame(empty=("g3", "h2"), n=200):
@@ -179,6 +179,16 @@ def test_a_term_without_any_column_keeps_its_warning():
     with pytest.warns(rj.RankWarning, match="posterior probability 0"):
         fit = rj.linear("y ~ g * h", data).fit(rng=1)
     assert fit.inclusion.loc["g:h", "posterior"] == 0
+
+
+@pytest.mark.filterwarnings("ignore:The column:pyrjsel.RankWarning", "ignore::pyrjsel.SeparationWarning")
+def test_scores_of_classes_need_predictions():
+    fit = rj.multinomial("k ~ g * h", FRAME, always=["g", "h", "g:h"]).fit(rng=1, draws=100)
+    with (
+        pytest.warns(rj.ExtrapolationWarning, match="1 row given to score has no prediction"),
+        pytest.raises(rj.DataError, match=r"no cell that the fit lacks\. 1 of 6 have none"),
+    ):
+        fit.score(CELLS.assign(k="u"))
 
 
 def test_saved_aliases_are_checked():

@@ -277,7 +277,8 @@ class ClassResults(SelectionResults):
         gone = int(np.isnan(probability).any(axis=1).sum())
         if gone:
             raise DataError(
-                f"The rows of {called()} must have all inputs. {gone} of {len(probability)} lack some."
+                f"The rows of {called()} must have predictions: all inputs, and no cell that the fit lacks. "
+                f"{gone} of {len(probability)} have none."
             )
         labels = self.model.design.labels
         return class_scores(probability, true_classes(labels, new, endog, self._fitted, len(probability)))
