@@ -32,7 +32,7 @@ FAMILIES = ["logit", "poisson", "gamma", "negbin", "multinomial", "linear", "cox
 
 
 def both(family, data, second):
-    options = {"errors": "student"} if family == "linear" else {}
+    options = {"linear": {"errors": "student"}, "cox": {"event": None}}.get(family, {})
     model = getattr(rj, family)(f"{family} ~ a + {second}", data, always=["a", second], **options)
     return model.fit(rng=1, sampler="enumerate")
 

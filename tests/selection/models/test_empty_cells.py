@@ -35,7 +35,7 @@ CASES = {
     "logit": (rj.logit, "b", {"coef_prior": rj.HyperG(4)}),
     "poisson": (rj.poisson, "c", {}),
     "gamma": (rj.gamma, "t", {}),
-    "cox": (rj.cox, "t", {}),
+    "cox": (rj.cox, "t", {"event": None}),
     "AIC": (rj.poisson, "c", {"coef_prior": rj.AIC()}),
 }
 
