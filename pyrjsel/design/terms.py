@@ -27,6 +27,8 @@ _ENUMERATED = 2**10
 MOST = 4
 EXACT = 1e-9
 SEVERAL = 3
+# Rows of which some are looked at before all: most functions are no polynomials there already.
+FEW = 1000
 
 # A monomial: its variables with their powers, in a fixed order.
 Monomial = tuple[tuple[str, int], ...]
@@ -303,7 +305,7 @@ def check_powers(terms: Sequence[Term], X: FloatArray) -> None:
         known = [plain[name] for name in term.variables if name in plain]
         if len(term.factors) > 1 or term.near_parents or term.name in plain:
             continue
-        if len(known) == len(term.variables) <= SEVERAL and _is_polynomial(X[:, term.start], known):
+        if len(known) == len(term.variables) <= SEVERAL and _polynomial_degree(X[:, term.start], known) > 1:
             hidden.append(f"{term.name} (of {listed(term.variables)})")
     if hidden:
         warn(
@@ -313,8 +315,15 @@ def check_powers(terms: Sequence[Term], X: FloatArray) -> None:
         )
 
 
-def _is_polynomial(values: FloatArray, known: list[FloatArray]) -> bool:
-    """Whether values (n,) are a polynomial of degree 2 to 4 in columns (n,) of enough different rows."""
+def _polynomial_degree(values: FloatArray, known: list[FloatArray]) -> int:
+    """Return the degree, up to 4, of values (n,) as a polynomial in columns (n,); 0 if they are none.
+
+    It is 1 too where rows do not tell.
+    """
+    if len(values) > FEW:
+        some = np.random.default_rng(0).choice(len(values), FEW, replace=False)
+        if _polynomial_degree(values[some], [column[some] for column in known]) == 0:
+            return 0
     spans = [np.ptp(column) or 1.0 for column in known]
     points = np.column_stack(
         [(column - column.mean()) / span for column, span in zip(known, spans, strict=True)]
@@ -325,9 +334,9 @@ def _is_polynomial(values: FloatArray, known: list[FloatArray]) -> bool:
         products = combinations_with_replacement(range(len(known)), degree)
         basis += [points[:, list(product)].prod(axis=1) for product in products]
         if len(distinct) <= 2 * len(basis):
-            return False  # any values would be
+            return 1  # any values would be
         matrix = np.column_stack(basis)
         residual = values - matrix @ np.linalg.lstsq(matrix, values)[0]
         if np.abs(residual).max() <= EXACT * np.ptp(values):
-            return degree > 1
-    return False
+            return degree
+    return 0
