@@ -36,7 +36,8 @@ def warning(
     predictors = int(regression.term_start[0])
     columns = sum(len(term.columns) for term in terms)
     most = regression.most_columns // predictors
-    wide = columns > most and len(dependent) == len(terms)
+    # A few different rows, many times each, are no wide data: there columns depend on one another.
+    wide = columns > most and columns >= n and len(dependent) == len(terms)
     if wide:
         text = (
             f"There are {columns:,} columns and {n:,} rows: models of more than {most:,} "

@@ -224,6 +224,13 @@ def short():
     return x.assign(y=[0, 1] * 6)
 
 
+def test_columns_that_are_equal_in_many_equal_rows():
+    """There are more columns than different rows, less one; but the rows are many."""
+    data = pd.DataFrame({"y": [0, 1, 1] * 20, "flag": [True, False] * 30})
+    with pytest.warns(rj.RankWarning, match=r"dependent, .* in 2 of 2 terms: C\(flag\), flag"):
+        rj.logit("y ~ C(flag) + flag", data)
+
+
 def test_more_columns_than_rows_under_a_g_prior(short):
     """Models of at most n - 1 columns beside the intercept have a g-prior."""
     with pytest.warns(rj.RankWarning, match="13 columns and 12 rows: models of more than 11 columns"):
