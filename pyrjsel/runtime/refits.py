@@ -46,5 +46,9 @@ class Refits:
         for (category, _), texts in self.caught.items():
             labels, several = list(texts), "s" if len(texts) > 1 else ""
             text, *others = texts.values()
-            alike = "" if set(others) <= {text} else f" (The numbers are those of {labels[0]}.)"
+            alike = (
+                ""
+                if set(others) <= {text}
+                else f" (The numbers are those of {self.kind.lower()} {labels[0]}.)"
+            )
             warn(f"{self.kind}{several} {listed(labels)}: {text}{alike}", category)

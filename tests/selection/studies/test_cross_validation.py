@@ -427,7 +427,7 @@ def test_warnings_that_differ_in_numbers_are_one():
     with pytest.warns(rj.ConvergenceWarning) as caught:
         refits.warn()
     assert [str(item.message) for item in caught] == [
-        "Folds 1, 2: 3 of 8 models (The numbers are those of 1.)",
+        "Folds 1, 2: 3 of 8 models (The numbers are those of fold 1.)",
         "Folds 3, 4: no model",
     ]
 
