@@ -95,6 +95,8 @@ def parse(text: str) -> Node:
         reason = str(error).split("\n")[0] or "bad syntax"
         if "`" in text:
             reason = 'it has backticks; write a name with spaces or symbols as Q("a b")'
+        elif "'^" in reason:
+            reason = "powers are written as **, as in (a + b)**2"
         raise FormulaError(f"The formula {show(text)} of {called()} cannot be read: {reason}.") from error
 
 

@@ -59,7 +59,10 @@ RESERVED = frozenset(("C", "I", "Q", *STATEFUL, *CONTRASTS, *ARRAY_MODULES))
 # What is written here for functions that formulas of R may call.
 CURES = {
     "factor": "write C() for a factor",
-    "offset": "pass the offset as the parameter offset=",
+    "Surv": "a Cox model has the times as its response, and the events as the parameter event=",
+    "ns": 'write a natural spline as cr(x, df=3, constraints="center")',
+    "ifelse": "write np.where()",
+    "offset": "pass the offset as the parameter offset=, a column or values, such as np.log(data['exposure'])",
     "cbind": "give the proportion of cases as the response, and the numbers of trials as weights=",
 }
 
@@ -346,7 +349,12 @@ class _Reader:
         elif isinstance(node, ast.BoolOp):
             raise self._refusal(node, "'and' and 'or' are not elementwise; write & and | between ()")
         elif isinstance(node, ast.Attribute):
-            raise self._refusal(node, "attributes are not allowed except in calls of np.<function>")
+            quoted = f"Q({ast.unparse(node)!r})"
+            raise self._refusal(
+                node,
+                "attributes are not allowed except in calls of np.<function>; a column with this name is "
+                f"{quoted}",
+            )
         else:
             raise self._refusal(node, f"{type(node).__name__} is not allowed")
         return node

@@ -234,7 +234,16 @@ def test_counts_of_arguments_are_checked_before_the_call(piece, frame):
 
 
 @pytest.mark.parametrize(
-    ("call", "cure"), [("factor(x)", "write C"), ("offset(x)", "offset="), ("cbind(x, z)", "weights=")]
+    ("call", "cure"),
+    [
+        ("factor(x)", "write C"),
+        ("offset(x)", "offset="),
+        ("cbind(x, z)", "weights="),
+        ("Surv(x, z)", "event="),
+        ("ns(x, 3)", "cr"),
+        ("ifelse(x, 1, 0)", "np.where"),
+        ("Solar.R", r"Q\('Solar.R'\)"),
+    ],
 )
 def test_functions_of_r_are_refused_with_what_is_written_here(call, cure):
     with pytest.raises(FormulaError, match=re.escape(call) + ".*" + cure):

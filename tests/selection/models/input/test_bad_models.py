@@ -29,6 +29,7 @@ MODEL_CASES = {
         rj.DataError,
         r"'data'.*Item 1 is a row.*pandas\.DataFrame\(data\)",
     ),
+    "powers of R": (lambda: build("y ~ (x + z)^2"), rj.FormulaError, r"as in \(a \+ b\)\*\*2"),
     "unknown column": (lambda: build("y ~ age"), rj.UnknownNameError, "'age'.*Known: x, z, g, w, o, y"),
     "misspelt column": (
         lambda: build("y ~ wight", changed(weight=1.0)),
