@@ -16,8 +16,8 @@ from pyrjsel._warnings import warn
 from pyrjsel.design.frame import InvalidRowsError, Level, plain_level
 from pyrjsel.design.safety import Expression
 
-# Relative difference of numbers that are one level.
-ROUNDING = 1e-9
+# Relative difference of numbers that are one level: rounding to single precision changes them by up to 6e-8.
+ROUNDING = 1e-7
 # Labels that are no numbers look like typing errors up to one in so many.
 MOSTLY = 10
 # Levels that are never called too many for the rows: tiny examples have no more.

@@ -436,18 +436,20 @@ def test_bad_functions_are_refused(functions, words):
         Design.from_formula("y ~ x", make_frame(), functions=functions)
 
 
-TWICE = [0.1 + 0.2, 0.3, 0.7, 0.1 * 7, 1.1, 1.1 * (1 + 5e-10), 1.1 * (1 + 2e-9), 30.0, 0.1 * 300 + 1e-13]
+TWICE = [0.1 + 0.2, 0.3, 0.7, 0.1 * 7, 1.1, 1.1 * (1 + 5e-10), 1.1 * (1 + 2e-7), 30.0, 0.1 * 300 + 1e-13]
 
 
 def test_numbers_that_are_equal_up_to_rounding_are_one_level():
     frame = pd.DataFrame({"y": np.arange(18.0) % 7, "x": TWICE * 2})
-    levels = (0.3, 0.7, 1.1, 1.1 * (1 + 2e-9), 30.0)
+    levels = (0.3, 0.7, 1.1, 1.1 * (1 + 2e-7), 30.0)
     expected = np.eye(5)[[0, 0, 1, 1, 2, 2, 3, 4, 4] * 2, 1:]
     design, data = Design.from_formula("y ~ C(x)", frame)
     assert design.layout.factors[0].levels == levels
     np.testing.assert_array_equal(data.X, expected)
     new = pd.DataFrame({"x": [0.1 + 0.2, 0.3 * (1 - 2e-16), 30.0]})
     np.testing.assert_array_equal(design.transform(new).X, np.eye(5)[[0, 0, 4], 1:])
+    single = frame["x"][:9].astype(np.float32)  # as in files of Stata
+    np.testing.assert_array_equal(design.transform({"x": single}).X, expected[:9])
     with pytest.raises(DataError, match=r"unseen levels .*0\.301"):
         design.transform({"x": [0.301]})
     _, data = Design.from_formula(f"y ~ C(x, levels={list(levels)})", frame)
