@@ -62,7 +62,7 @@ CURES = {
     "Surv": "a Cox model has the times as its response, and the events as the parameter event=",
     "ns": 'write a natural spline as cr(x, df=3, constraints="center")',
     "ifelse": "write np.where()",
-    "offset": "pass the offset as the parameter offset=, a column or values, such as np.log(data['exposure'])",
+    "offset": "pass it as the parameter offset=, a column or values, such as np.log(data['exposure'])",
     "cbind": "give the proportion of cases as the response, and the numbers of trials as weights=",
 }
 
