@@ -3,10 +3,14 @@
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any, Self
 
+import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike
 
-from pyrjsel.design import RowSource
+from pyrjsel._called import called
+from pyrjsel._errors import DataWarning
+from pyrjsel._warnings import warn
+from pyrjsel.design import DesignData, RowSource
 from pyrjsel.distributions import LogNormal
 from pyrjsel.families import NegativeBinomial
 from pyrjsel.model_space import ModelPrior, check_bounds
@@ -15,6 +19,9 @@ from pyrjsel.selection.models.sized import SizedSelection
 from pyrjsel.selection.priors.base import CoefficientPrior
 from pyrjsel.selection.priors.coefficients import GPrior
 from pyrjsel.selection.specification import Choices
+
+# Means of w counts are whole numbers with a probability of about 1 / w: by chance not all, if one in so many.
+CHANCE = 1000.0
 
 
 @shared_text
@@ -48,8 +55,9 @@ class NegbinSelection(SizedSelection):
     <model prior>
     <constraints>
     weights : str or array_like, optional
-        Number of observations that a row represents; their sum is negative binomial with w theta in the place
-        of theta. A column of the data, or one value per row.
+        Number of observations of which a row is the mean; their sum is negative binomial with w theta in
+        the place of theta. For frequencies of equal rows repeat the rows. A column of the data, or one value
+        per row.
     offset : str or array_like, optional
         Known part of the linear predictor: a column of the data, or one value per row. Usually the logarithm
         of the exposure (time, population) of a row.
@@ -69,6 +77,8 @@ class NegbinSelection(SizedSelection):
 
     Warns
     -----
+    DataWarning
+        If theta is unknown and weights look like frequencies of equal rows.
     <rank warning>
 
     Examples
@@ -174,6 +184,21 @@ class NegbinSelection(SizedSelection):
         model = cls._from_rows(formula, data, choices, extras, missing, functions)
         check_bounds(model.space)
         return model
+
+    def _check_rows(self) -> None:
+        super()._check_rows()
+        weights = self.data.extras.get("weights") if isinstance(self.data, DesignData) else None
+        if weights is None or not self._family.nuisance.names:
+            return
+        several = (weights > 1.0) & (self.data.y > 0.0)
+        y, weights = self.data.y[several], weights[several]
+        if np.log(weights).sum() > np.log(CHANCE) and np.all(y == np.floor(y)):
+            warn(
+                f"The 'weights' of {called()} are numbers of counts of which a row is the mean, but all "
+                "means are whole numbers. If they say how often a row was observed, theta and the selection "
+                "are wrong: repeat the rows, as in data.loc[data.index.repeat(data['n'])], without weights.",
+                DataWarning,
+            )
 
 
 # The short name.

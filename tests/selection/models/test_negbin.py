@@ -386,3 +386,20 @@ def test_posteriors_of_draws_from_the_prior_are_calibrated():
     for each in ranks:
         assert stats.kstest(each[np.isfinite(each)], "uniform").pvalue > 3e-7
     assert abs(np.mean(p - inside)) < 5 * np.std(p - inside) / np.sqrt(p.size)
+
+
+def test_weights_that_look_like_frequencies():
+    """The sum of n counts has n theta, not theta: of 400 equal rows a table of frequencies is no summary."""
+    rng = np.random.default_rng(0)
+    rows = pd.DataFrame({"a": np.arange(400) % 2})
+    rows["y"] = rng.poisson(np.exp(0.3 + 0.5 * rows["a"]) * rng.gamma(1.5, 1 / 1.5, 400))
+    counted = rows.groupby(["a", "y"]).size().rename("n").reset_index()
+    with pytest.warns(rj.DataWarning, match=r"'weights' of NegbinSelection .*repeat the rows"):
+        rj.negbin("y ~ a", counted, weights="n")
+    known = rj.negbin("y ~ a", counted, weights="n", theta=1.5).fit(rng=1)
+    every_row = rj.negbin("y ~ a", rows, theta=1.5).fit(rng=1)
+    np.testing.assert_allclose(known.inclusion["posterior"], every_row.inclusion["posterior"], rtol=1e-9)
+    means = rows.groupby(["a", np.arange(400) // 20])["y"].agg(["mean", "size"]).reset_index()
+    rj.negbin("mean ~ a", means, weights="size")
+    rj.negbin("y ~ a", rows, weights=np.ones(400))
+    rj.negbin("y ~ a", rows, weights=np.where(np.arange(400) < 3, 2.0, 1.0))  # whole by chance
