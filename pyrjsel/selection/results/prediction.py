@@ -40,9 +40,10 @@ ABSENT = {"offset": 0.0, "weights": 1.0}
 # Numbers in a block of rows times draws: for simulation, for two passes, and for repeated ones, which should
 # fit in a cache.
 BLOCK, PASSED, CACHED = 4_000_000, 524_288, 65_536
-# Tails of draws are looked at where the largest is more than this multiple of their average: it is less than
-# that where averages over some hundred draws or more are precise, whatever the shape of the tail.
-FAR = 5.0
+# Tails of draws are looked at where the largest is more than this multiple of their average, and more than
+# this share of their sum: else averages are precise to a few per cent, whatever the shape of the tail, as
+# where a model with little posterior mass predicts something else than the others.
+FAR, SHARE = 5.0, 0.02
 
 
 def averaged_draws(
@@ -243,7 +244,8 @@ class Prediction:
         if self.family.unbounded:
             top = ranges(eta)[:, 1]
             with np.errstate(over="ignore"):
-                wide = np.flatnonzero((np.exp(top - np.log(FAR)) > mean) | np.isinf(mean))
+                limit = np.log(max(FAR, SHARE * eta.shape[1]))
+                wide = np.flatnonzero((np.exp(top - limit) > mean) | np.isinf(mean))
             out[wide] = pareto_shapes(np.exp(eta[wide] - top[wide, None])) > UNRELIABLE
         return out
 

@@ -1,12 +1,15 @@
 """Expected responses of models with log link, which need not have posterior means."""
 
 import warnings
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
 import pytest
+from scipy import stats
 
 import pyrjsel as rj
+from pyrjsel.report.pareto import UNRELIABLE, pareto_shapes
 
 MODELS = {"negbin": (rj.negbin, rj.NegbinSelection), "gamma": (rj.gamma, rj.GammaSelection)}
 
@@ -34,6 +37,7 @@ def table():
 def test_default_prior_of_intercepts(table, kind):
     """Normal(log(sum w y / sum w exp(offset)), 2.5) at the mean of the columns, however data are given."""
     formula, arrays = MODELS[kind]
+    whole, table = table, table.assign(y=table["y"] + (table["w"] == 3) / 3)  # means of w counts
     y, w, o = (table[name] for name in ("y", "w", "o"))
     level = np.log((w * y).sum() / (w * np.exp(o)).sum())
     given = rj.Normal(2.5, mean=level)
@@ -56,15 +60,15 @@ def test_default_prior_of_intercepts(table, kind):
     # Without weights and offset it is the log mean; normal priors have it at the mean of the columns too.
     for standardize in (True, False):
         prior = formula(
-            "y ~ x + z", table, coef_prior=rj.Normal(1.0, standardize=standardize)
+            "y ~ x + z", whole, coef_prior=rj.Normal(1.0, standardize=standardize)
         ).regression.prior
-        assert prior.shift[0] * 2.5**2 == pytest.approx(np.log(y.mean()), rel=1e-12)
+        assert prior.shift[0] * 2.5**2 == pytest.approx(np.log(whole["y"].mean()), rel=1e-12)
         np.testing.assert_array_equal(prior.precision[0, 1:], 0.0)
         scale = np.ones(2) if standardize else table[["x", "z"]].std(ddof=0).to_numpy()
         np.testing.assert_allclose(np.diag(prior.precision)[1:], scale**-2.0)
         assert prior.log_weights == pytest.approx(np.log(np.diag(prior.precision)))
     for coef_prior in (rj.HyperGN(), rj.GPrior("n", "null", "flat"), rj.EmpiricalBayes("global", "null")):
-        assert formula("y ~ x + z", table, coef_prior=coef_prior).regression.prior.flat
+        assert formula("y ~ x + z", whole, coef_prior=coef_prior).regression.prior.flat
 
 
 def test_other_intercepts_stay_flat(table):
@@ -121,3 +125,21 @@ def test_a_small_second_mode_is_no_heavy_tail():
     intercepts = np.where(np.arange(4000) % 100 == 0, np.log(2.0), 1e-6 * np.sin(np.arange(4000)))
     object.__setattr__(made, "coefficients", np.column_stack([intercepts, np.zeros(4000)]))
     assert made.mean().iloc[0] == pytest.approx(1.01, rel=1e-6)
+
+
+def test_rare_draws_of_larger_means_leave_the_average(table):
+    """2 % of draws are those of a model that predicts more: the tail looks heavy, the average is precise."""
+    made = rj.poisson("y ~ x", table, weights="w", offset="o").fit(rng=1).get_prediction(table[:1])
+    most = stats.norm.ppf((np.arange(3900) + 0.5) / 3900) / 10
+    few = 1.0 + 0.4 * stats.norm.ppf((np.arange(100) + 0.5) / 100)
+    mixed = np.concatenate([most, few])
+    endless = -1.2 * np.log((np.arange(4000) + 0.5) / 4000)  # logarithms of Pareto draws without a mean
+    for eta, found in ((mixed, True), (endless, False)):
+        assert pareto_shapes(np.exp(eta)[None])[0] > UNRELIABLE
+        draws = replace(made, coefficients=np.column_stack([eta - table["o"].iloc[0], np.zeros(4000)]))
+        if found:
+            assert draws.mean().iloc[0] == pytest.approx(np.exp(eta).mean(), rel=1e-9)
+            assert draws.summary_frame()["mean"].iloc[0] == pytest.approx(np.exp(eta).mean(), rel=1e-9)
+        else:
+            with pytest.warns(rj.ConvergenceWarning, match="no posterior mean"):
+                assert draws.mean().isna().all()
