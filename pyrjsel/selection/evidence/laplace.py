@@ -51,8 +51,9 @@ MATCHED_DF = 4.0
 # noisy, the more so the more columns there are, so they are better than that at the mode only if weights are
 # uneven.
 EVEN, SHARE, HEAVY = 0.5, 0.05, 25.0
-# The same for proposals with two scales an axis, since matched ones are hardly better even there.
-EVEN_PIECES = 0.15
+# With two scales an axis weights are even enough if matched proposals would hardly be better: of d columns
+# those had an efficiency of about MATCHED exp(-d / WIDTH), .3 of five, .1 of fourteen and .001 of forty.
+MATCHED, WIDTH = 0.5, 8.0
 # The first stage is enough if weights are even and its relative variance is at most this. Otherwise the
 # number of further draws aims at this divided by MARGIN, since some dozens of pairs estimate the variance
 # only to about that factor. Variance and estimate are correlated, so that stopping at small variances would
@@ -204,8 +205,9 @@ class _Stage:
 
     def is_even(self, pieces: TwoPiece | None) -> bool:
         """Return whether weights at the mode are even enough not to look for a matched proposal."""
-        least = EVEN if pieces is None else EVEN_PIECES
-        return not self.heavy and self.efficiency >= least * self.normal_efficiency
+        if pieces is not None:
+            return self.efficiency >= MATCHED * np.exp(-self.points.shape[1] / WIDTH)
+        return not self.heavy and self.efficiency >= EVEN * self.normal_efficiency
 
     @property
     def scarce(self) -> bool:
@@ -433,7 +435,7 @@ class MarginalLikelihood:
                 normal = self._normal_moments() if pieces is None else None
                 kept = first.part(halves[1] if a else halves[0], self._shift, normal)
                 stage = kept.joined(stage, kept.pairs / count)
-        failed = stage.heavy and stage.variance > FAILED * variance
+        failed = not stage.is_even(pieces) and stage.heavy and stage.variance > FAILED * variance
         last = (even and not failed) or (count < JUDGED and mixture is None)
         while not last:
             stages += 1
