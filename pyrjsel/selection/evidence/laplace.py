@@ -205,9 +205,9 @@ class _Stage:
 
     def is_even(self, pieces: TwoPiece | None) -> bool:
         """Return whether weights at the mode are even enough not to look for a matched proposal."""
-        if pieces is not None:
-            return self.efficiency >= MATCHED * np.exp(-self.points.shape[1] / WIDTH)
-        return not self.heavy and self.efficiency >= EVEN * self.normal_efficiency
+        if pieces is None:
+            return not self.heavy and self.efficiency >= EVEN * self.normal_efficiency
+        return self.efficiency >= MATCHED * float(np.exp(-self.points.shape[1] / WIDTH))
 
     @property
     def scarce(self) -> bool:
@@ -496,16 +496,15 @@ class MarginalLikelihood:
 
     def _first(self, count: int, rng: np.random.Generator) -> tuple["_Stage", bool, TwoPiece | None]:
         """Return draws at the mode of the last model, whether it is skewed, and the proposal if it is."""
-        halves = count < 2 * MOST
-        skewed = self._has_tail()
+        halves, skewed = count < 2 * MOST, self._has_tail()
         if not skewed:
             stage = self._at_mode(count, rng, halves=halves)
             if stage.is_even(None):
                 return stage, False, None
         pieces = self._two_piece()
-        if skewed or pieces is not None:
-            stage = self._at_mode(max(count, CAREFUL), rng, halves=halves, pieces=pieces)
-        return stage, True, pieces
+        if not skewed and pieces is None:
+            return stage, True, None
+        return self._at_mode(max(count, CAREFUL), rng, halves=halves, pieces=pieces), True, pieces
 
     def _has_tail(self) -> bool:
         """Return whether the posterior of the last model has a long tail along a coordinate."""
