@@ -207,12 +207,16 @@ def test_a_level_whose_rows_weigh_nothing_has_no_prior():
     table = data("poisson").assign(k=lambda rows: (np.arange(len(rows)) < 5).astype(float))
     table["o"] = np.where(table["k"] > 0, -800.0, table["o"])
     table["z"] = np.where(table["k"] > 0, 0.0, table["z"])
-    with pytest.warns(rj.RankWarning, match="dependent"):
+    with (
+        pytest.warns(rj.RankWarning, match="dependent"),
+        pytest.warns(rj.DataWarning, match="goes from -800 to"),
+    ):
         model = rj.poisson("z ~ a + k", table, offset="o")
     assert model.dependent == ("k",)
     assert model.fit(rng=1).inclusion.loc["k", "posterior"] == 0
 
 
+@pytest.mark.filterwarnings("ignore:The 'offset' of LogitSelection:pyrjsel.DataWarning")
 def test_an_offset_that_determines_the_response_is_refused():
     table = data("logit")
     table["o"] = np.where(table["z"] == 1, 900.0, -900.0)
