@@ -178,18 +178,23 @@ def test_third_derivatives_are_those_of_the_log_posterior(family):
         assert np.einsum("abc,a,b,c->", third, u, u, u) == pytest.approx(wanted, rel=0.1, abs=0.02)
 
 
-def test_a_wall_across_two_coordinates_takes_one_stage():
-    """The sum of two columns separates; with axes of coordinates a draw in 200 was effective."""
-    rng = np.random.default_rng(3)
-    x = rng.normal(size=(80, 4))
-    regression = Regression.build(x, (x[:, 0] + x[:, 1] > 0.8).astype(float), [1] * 4, Normal(3.0))
-    full = np.ones(4, dtype=np.uint8)
+def test_walls_across_coordinates_are_found():
+    """Six levels of six rows without events, in columns turned at random: .1 to .4 of the draws are effective
+    along the axes of whitened columns, in four stages.
+    """
+    rng = np.random.default_rng(1)
+    levels = np.kron(np.eye(6), np.ones((6, 1)))
+    x = np.vstack([levels, np.zeros((114, 6))]) @ np.linalg.qr(rng.normal(size=(6, 6)))[0]
+    y = np.where(np.arange(150) < 36, 0.0, rng.integers(0, 2, 150))
+    regression = Regression.build(x, y, [1] * 6, Normal(5.0, scaled=False))
+    full = np.ones(6, dtype=np.uint8)
 
     def found(seed, pairs, variance):
-        return MarginalLikelihood(regression, bytes([seed]) * 16, pairs, 5).integrate(full, variance=variance)
+        return MarginalLikelihood(regression, bytes([seed]) * 16, pairs, 7).integrate(full, variance=variance)
 
     many, truth = [found(seed, 128, 1e-2) for seed in range(20)], found(99, 8192, 1e-5)
     assert max(one.stages for one in many) == 1
+    assert min(one.effective / one.draws for one in many) > 0.7
     error = np.exp([one.log_marginal - truth.log_marginal for one in many]) - 1
     # The mean of 20 squares with 19 degrees of freedom exceeds 3 with a probability of 1e-5.
     assert np.mean(error**2 / [one.variance + truth.variance for one in many]) < 3.0
