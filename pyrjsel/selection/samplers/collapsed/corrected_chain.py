@@ -70,7 +70,8 @@ PROBED = 1e8
 # Largest number of terms, of those that all visited models had or none, for which that is done.
 MOST_FLIPPED = 64
 # Terms that fewer of the visited models had or lacked are looked at beside so many of them, with at most
-# PROBES models in all: from two models without a term its correction was wrong by four.
+# PROBES models in all, and no more than were visited: from two models without a term its correction was wrong
+# by four.
 FEW_SIDES, PROBES = 20, 400
 # Largest number of the last models of burn-in from which a surrogate learns: some hundredths of a second.
 LESSONS = 2**10
@@ -455,8 +456,9 @@ class CorrectedChain(CollapsedChain):
         side = np.minimum(count, len(gammas) - count)
         rare = np.flatnonzero((side < FEW_SIDES) & space.free.astype(bool))
         models: list[ByteArray] = []
-        for j in self.rng.permutation(rare)[:PROBES]:
-            for i in self.rng.integers(len(gammas), size=max(1, min(FEW_SIDES, PROBES // rare.size))):
+        most = min(PROBES, len(gammas))
+        for j in self.rng.permutation(rare)[:most]:
+            for i in self.rng.integers(len(gammas), size=max(1, min(FEW_SIDES, most // rare.size))):
                 model = gammas[i].copy()
                 model[j] ^= 1
                 if space.feasible(model):
