@@ -6,6 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from scipy.special import fdtri
+from sklearn.datasets import load_breast_cancer
 
 import pyrjsel as rj
 from pyrjsel.selection.evidence.importance import quantiles
@@ -67,7 +68,15 @@ def dependent():
     return rj.ProbitSelection(y.to_numpy(float), x)
 
 
+def nearly_separated():
+    """Cells of breasts, whose classes 30 columns nearly separate: few models are skewed, walks rejected."""
+    found = load_breast_cancer(as_frame=True)
+    x = found.data.rename(columns=lambda name: name.replace(" ", "_"))
+    return rj.LogitSelection(found.target.to_numpy(float), x)
+
+
 MAKERS = {
+    "nearly separated": nearly_separated,
     "dependent": dependent,
     "two modes": two_modes,
     "regular": regular,
@@ -84,6 +93,7 @@ MAKERS = {
         ("two modes", "collapsed", {}),
         ("separating", "collapsed", {}),
         ("dependent", "rjmcmc", {"surrogate": 1}),
+        ("nearly separated", "rjmcmc", {"surrogate": 1}),
         ("crowded", "rjmcmc", {}),
         ("wide", "rjmcmc", {}),
     ],
