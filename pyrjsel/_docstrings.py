@@ -1,8 +1,16 @@
 """Shared docstring text, filled into placeholders at definition time."""
 
+import inspect
+import re
 import textwrap
 from collections.abc import Mapping
 from types import FunctionType
+from typing import TypeVar
+
+Class = TypeVar("Class", bound=type)
+
+# The text of entries whose text is that of the class.
+AS_CLASS = "    As for the class."
 
 
 def filled(text: str, texts: Mapping[str, str]) -> str:
@@ -81,6 +89,82 @@ def fill_inherited(cls: type, base: type, texts: Mapping[str, str]) -> None:
             if told != text:
                 own = _copy(function, told)
                 setattr(cls, name, property(own) if isinstance(method, property) else own)
+
+
+def repeat_parameters(cls: Class) -> Class:
+    """Repeat the parameters of a class in its other constructors, where they are "As for the class.".
+
+    Parameters
+    ----------
+    cls : type
+        The class. Constructors that it inherits are wrapped.
+
+    Returns
+    -------
+    type
+        The class.
+
+    Examples
+    --------
+    >>> @repeat_parameters
+    ... class Line:
+    ...     '''A line.
+    ...
+    ...     Parameters
+    ...     ----------
+    ...     slope : float
+    ...         Its slope.
+    ...     '''
+    ...
+    ...     @classmethod
+    ...     def steep(cls, slope):
+    ...         '''Make a line.
+    ...
+    ...         Parameters
+    ...         ----------
+    ...         slope : optional
+    ...             As for the class.
+    ...         '''
+    >>> print(Line.steep.__doc__.rstrip())
+    Make a line.
+    <BLANKLINE>
+
+    Parameters
+    ----------
+    slope : float
+        Its slope.
+    """
+    told = _entries(inspect.cleandoc(cls.__doc__ or ""))
+    for name in dir(cls):
+        method = inspect.getattr_static(cls, name)
+        text = method.__func__.__doc__ if isinstance(method, classmethod) else None
+        if told and text and AS_CLASS in text:
+            function = _copy(method.__func__, f"{_repeated(inspect.cleandoc(text), told)}\n")
+            setattr(cls, name, classmethod(function))
+    return cls
+
+
+def _entries(text: str) -> dict[str, str]:
+    """Return the entries of the parameters and errors of a docstring, by name."""
+    found: dict[str, str] = {}
+    for section in re.findall(r"^(?:Parameters|Raises)\n-+\n((?:.+\n?)*)", text, re.MULTILINE):
+        for entry in re.findall(r"^\S.*(?:\n +.*)*", section, re.MULTILINE):
+            found.update((name, entry) for name in _names(entry))
+    return found
+
+
+def _names(entry: str) -> list[str]:
+    return re.split(r", ", re.split(r" : |\n", entry, maxsplit=1)[0])
+
+
+def _repeated(text: str, told: Mapping[str, str]) -> str:
+    """Return a docstring in which each entry "As for the class." is that of the class."""
+
+    def entry(found: re.Match[str]) -> str:
+        names = _names(found[0])
+        return "\n".join(dict.fromkeys(told.get(name, f"{name}\n{AS_CLASS}") for name in names))
+
+    return re.sub(rf"^\S.*\n{re.escape(AS_CLASS)}$", entry, text, flags=re.MULTILINE)
 
 
 def _copy(function: FunctionType, text: str) -> FunctionType:

@@ -192,6 +192,8 @@ def unknown_option(
 def missing_column(name: str, known: Iterable[object]) -> UnknownNameError:
     """Return the error for data without the column `name`, with the closest name as a suggestion."""
     text = f"{called()} needs the column {show(name)}, which the data do not have."
+    if name in ("TRUE", "FALSE"):
+        return UnknownNameError(f"{text} Write {name.capitalize()} for the value of Python.")
     return UnknownNameError(f"{text}{_guess(name, known)}")
 
 

@@ -37,6 +37,7 @@ from pyrjsel._typing import FloatArray
 from pyrjsel._validate import bad_value, check_choice, check_real, listed, unmasked
 from pyrjsel._warnings import warn
 from pyrjsel.design import as_pandas
+from pyrjsel.design.categories import are_numbers
 from pyrjsel.mixture import MixtureClassifier, MixtureResults
 from pyrjsel.model_space import ModelPrior
 from pyrjsel.runtime import AUTO, MCSE
@@ -431,6 +432,7 @@ class SelectionRegressor(RegressorMixin, _Selection):
             If columns are constant: they are left out.
         """
         _refuse_dates(y, "y")
+        _refuse_labels(y)
         X, y = self._checked(X, y, y_numeric=True)
         self._fit(X, y.astype(np.float64), sample_weight)
         return self
@@ -722,6 +724,21 @@ def _rng(random_state: Any) -> Any:
     if isinstance(random_state, np.random.RandomState):
         return int(check_random_state(random_state).randint(2**31 - 1))
     return random_state
+
+
+def _refuse_labels(y: Any) -> None:
+    """Raise :class:`DataError` if a response to be numeric is of text that is no numbers."""
+    array = np.asarray(y)
+    labels = (
+        {str(label) for label in array.ravel() if isinstance(label, str)}
+        if array.dtype.kind in "OU"
+        else set()
+    )
+    if labels and not are_numbers(sorted(labels)):
+        raise DataError(
+            f"The 'y' of {called()} must be numeric. Got the label {min(labels)!r}; use SelectionClassifier "
+            "for classes."
+        )
 
 
 def _refuse_dates(values: Any, name: str) -> None:

@@ -5,8 +5,8 @@ thousands of terms needs no deep recursion, and the number of terms is limited d
 """
 
 import ast
-from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
 
 from pyrjsel._called import called
 from pyrjsel._errors import FormulaError
@@ -15,8 +15,10 @@ from pyrjsel.design.formula import Node, parse, read_node
 from pyrjsel.design.safety import (
     MAX_FORMULA,
     MAX_POWER,
+    UNIT_SPLINES,
     Expression,
     column_expression,
+    is_plain_name,
     read_expression,
 )
 
@@ -102,7 +104,17 @@ def parse_terms(
     used = sorted({factor for term in total.terms.values() for factor in term})
     place = {old: new for new, old in enumerate(used)}
     terms = tuple(tuple(place[factor] for factor in term) for term in total.terms.values())
-    return Parsed(response, tuple(every[factor] for factor in used), terms)
+    return Parsed(response, tuple(_centred([every[factor] for factor in used], terms)), terms)
+
+
+def _centred(factors: Sequence[Expression], terms: Sequence[tuple[int, ...]]) -> Iterator[Expression]:
+    """Mark splines whose columns sum to the intercept or to another term, unless they are centred."""
+    present = {frozenset(), *map(frozenset, terms)}
+    for k, factor in enumerate(factors):
+        repeated = factor.call in UNIT_SPLINES and any(
+            k in term and frozenset(term) - {k} in present for term in terms
+        )
+        yield replace(factor, centred=True) if repeated else factor
 
 
 class _Algebra:
@@ -135,7 +147,12 @@ class _Algebra:
             raise self._error("has more than one '~'")
         left = self.evaluate(read_node(node.args[0]), depth + 1)
         if node.kind == "**":
-            return self._power(left, read_node(node.args[1]))
+            total = self._power(left, read_node(node.args[1]))
+            base, power = (read_node(item).code for item in node.args)
+            if is_plain_name(base) and power != "1":
+                power = f"{base}**{power}"
+                raise self._error(f"has {power}, which is {base} alone; write the power as I({power})")
+            return total
         right = self.evaluate(read_node(node.args[1]), depth + 1)
         if node.kind == ":":
             return self._interact(left, right)
@@ -194,7 +211,10 @@ class _Algebra:
             return [code]
         given = [*call.args, *(item.value for item in call.keywords if item.arg == "degree")]
         if len(given) != 2 or len(call.args) + len(call.keywords) != 2 or not call.args:
-            raise self._error(f"has {show(code)}; write poly(x, degree), as in poly(x, 3)")
+            raw = ", whose powers are raw" if any(item.arg == "raw" for item in call.keywords) else ""
+            first = ast.unparse(call.args[0]) if call.args else "x"
+            second = ast.unparse(given[1]) if len(given) > 1 else "3"
+            raise self._error(f"has {show(code)}; write poly({first}, {second}){raw}")
         column = ast.get_source_segment(code, given[0]) or ""
         if not isinstance(self._read(column).tree, ast.Name):
             raise self._error(f"has {show(code)}; the first argument of poly() must be a column of the data")

@@ -10,10 +10,11 @@ import pandas as pd
 from pyrjsel._called import called
 from pyrjsel._errors import DataError, FormulaError, MissingDataWarning, ParameterError
 from pyrjsel._typing import BoolArray, FloatArray, IntArray
-from pyrjsel._validate import check_choice
+from pyrjsel._validate import check_choice, counted
 from pyrjsel._warnings import warn
 from pyrjsel.design.categories import (
     Categories,
+    are_numbers,
     check_levels,
     level_codes,
     listed_levels,
@@ -24,13 +25,15 @@ from pyrjsel.design.evaluate import Evaluator
 from pyrjsel.design.extras import extra_names, read_extra
 from pyrjsel.design.formula import CodingFactor, Subterm, code_terms
 from pyrjsel.design.frame import Column, InvalidRowsError, Kind, Level, Table
-from pyrjsel.design.layout import Factor, Layout, Variable, width
-from pyrjsel.design.merging import split_levels
+from pyrjsel.design.layout import Factor, Layout, Variable, split_levels, width
 from pyrjsel.design.safety import Expression, is_boolean, read_expression
 from pyrjsel.design.terms import make_terms, sort_terms
 from pyrjsel.design.transforms import State
 
 Function = Callable[..., object]
+
+# With more labels a response is taken for numbers or names, and not for classes.
+MOST_CLASSES = 20
 
 
 class Held(Protocol):
@@ -265,19 +268,36 @@ def make_response(
     label = expression.label
     if isinstance(value, Categories):
         levels = pd.unique(value.values).tolist()
-        hint = f"; write the event as a comparison, as in I({expression.code} == {levels[-1]!r})"
-        strange = no_numbers(levels)
-        if strange:
-            hint = f", all numbers but {listed_levels(strange)}"
         raise DataError(
-            f"The response {label!r} of {called()} must be numeric or boolean. Got {len(levels)} labels "
-            f"instead{hint if events or strange else ''}."
+            f"The response {label!r} of {called()} must be numeric or boolean. Got "
+            f"{counted(len(levels), 'label')} instead{_labels_hint(expression, value, levels, events)}."
         )
     if value.shape[1] != 1:
         raise DataError(
             f"The response {label!r} of {called()} must be one column. Got {value.shape[1]} instead."
         )
     return Response(expression, states, make_variables(columns, expression.variables))
+
+
+def _labels_hint(expression: Expression, value: Categories, levels: list[Level], events: bool) -> str:
+    """Return what to write for a response of labels where numbers are modelled."""
+    strange = no_numbers(levels)
+    if strange:
+        return f", all numbers but {listed_levels(strange)}"
+    if are_numbers(levels):
+        return "; make them numbers in the data first, with pandas.to_numeric"
+    if len(levels) == 1:
+        return f", {levels[0]!r} in all rows"
+    if len(levels) > MOST_CLASSES:
+        return "; make it numeric in the data first"
+    if events:
+        event = f"I({expression.code} == {levels[-1]!r})"
+        return f"; write the event as a comparison, as in {event}, or model all classes with rj.multinomial"
+    if len(levels) > 2:
+        return "; use rj.multinomial for classes"
+    first, second = used_levels(value, expression.label, "response")
+    other = f"I({expression.code} == {first!r})"
+    return f"; use rj.logit, for the probability of {second!r}, or of {first!r} with the response {other}"
 
 
 def learn_factors(

@@ -122,6 +122,11 @@ def no_numbers(levels: Sequence[Level]) -> list[str]:
     return strange if few and len(labels) == len(levels) else []
 
 
+def are_numbers(levels: Sequence[Level]) -> bool:
+    """Whether all labels are numbers written as text."""
+    return all(isinstance(level, str) and _is_number(level) for level in levels)
+
+
 def _is_number(label: str) -> bool:
     try:
         return math.isfinite(float(label))

@@ -41,6 +41,23 @@ _OPERATORS: dict[type[ast.operator], Function] = {
     ast.BitXor: np.logical_xor,
 }
 _LOGIC = (ast.BitAnd, ast.BitOr, ast.BitXor)
+# What is meant by an operator between values that are not True or False.
+_CONDITION = ("np.where()", "write a condition, as in np.where(x > 1, x, 1)")
+_SIGNS: dict[type[ast.operator | ast.unaryop], tuple[str, str]] = {
+    ast.BitAnd: (
+        "&",
+        "put conditions in parentheses, as in (a > 1) & (b > 1), and write interactions as a:b",
+    ),
+    ast.BitOr: (
+        "|",
+        (
+            "put conditions in parentheses, as in (a > 1) | (b > 1); random effects are not available, and "
+            "C(g) includes groups as a factor"
+        ),
+    ),
+    ast.BitXor: ("^", "write powers as **, inside I()"),
+    ast.Invert: ("~", "write a condition, as in ~(x == 0)"),
+}
 _COMPARISONS: dict[type[ast.cmpop], Function] = {
     ast.Eq: operator.eq,
     ast.NotEq: operator.ne,
@@ -236,6 +253,8 @@ class Evaluator:
         named = {item.arg: self._value(item.value) for item in node.keywords if item.arg is not None}
         if not any(isinstance(item, np.ndarray) for item in (*args, *named.values())):
             raise self._refusal(f"calls {name}() without a column")
+        if self._expression.centred and node is self._expression.tree and (name == "te" or len(args) < 6):
+            named = {"constraints": "center", **named}
         return name, args, named
 
     def _summary(self, name: str, args: list[object], named: dict[str, object]) -> Summary:
@@ -278,7 +297,7 @@ class Evaluator:
     def _binary(self, node: ast.BinOp) -> object:
         left, right = self._value(node.left), self._value(node.right)
         if isinstance(node.op, _LOGIC):
-            sides = [self._truth(left), self._truth(right)]
+            sides = [self._truth(left, node.op), self._truth(right, node.op)]
         else:
             sides = [self._number(left, "arithmetic"), self._number(right, "arithmetic")]
         self._check_shapes(sides)
@@ -293,7 +312,7 @@ class Evaluator:
     def _unary(self, node: ast.UnaryOp) -> object:
         value = self._value(node.operand)
         if isinstance(node.op, ast.Invert):
-            return np.logical_not(self._truth(value))
+            return np.logical_not(self._truth(value, node.op))
         number = self._number(value, "arithmetic")
         return -number if isinstance(node.op, ast.USub) else number
 
@@ -348,12 +367,11 @@ class Evaluator:
             )
         raise self._refusal(f"has {show(value)} in {where}")
 
-    def _truth(self, value: object) -> Any:
+    def _truth(self, value: object, sign: ast.operator | ast.unaryop | None = None) -> Any:
         if isinstance(value, bool) or (isinstance(value, np.ndarray) and value.dtype == bool):
             return value
-        raise self._refusal(
-            "uses &, |, ^ or ~ on values that are not True or False (write powers as **, inside I())"
-        )
+        name, cure = _SIGNS[type(sign)] if sign else _CONDITION
+        raise self._refusal(f"uses {name} on values that are not True or False ({cure})")
 
     def _check_shapes(self, sides: list[object]) -> None:
         shapes = {side.shape for side in sides if isinstance(side, np.ndarray) and side.ndim}

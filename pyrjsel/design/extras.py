@@ -1,12 +1,13 @@
 """Weights, offsets and other values, one per row, that accompany a design."""
 
-from collections.abc import Mapping
+import re
+from collections.abc import Mapping, Sequence
 
 import pandas as pd
 
 from pyrjsel._called import called
-from pyrjsel._errors import DataError
-from pyrjsel._validate import bad_value, unknown_name
+from pyrjsel._errors import DataError, UnknownNameError
+from pyrjsel._validate import bad_value, show, unknown_name
 from pyrjsel.design.frame import Column, Table, as_array, as_pandas, read_array, read_column
 
 
@@ -48,7 +49,7 @@ def read_extra(key: str, value: object, table: Table) -> Column:
         value = given.set_axis(table.index)  # it has no index
     if isinstance(value, str):
         if value not in table:
-            raise unknown_name(value, "column", table.names, f"as {key!r}")
+            raise unknown_column(key, value, table.names)
         column = table.column(value)
     elif isinstance(value, pd.Series):
         column = read_column(_aligned(key, value, table), key)
@@ -61,9 +62,29 @@ def read_extra(key: str, value: object, table: Table) -> Column:
         )
     if not column.numeric and not column.empty:
         raise DataError(
-            f"The {key!r} parameter of {called()} must be numeric. Got {column.kind} values instead."
+            f"The {key!r} parameter of {called()} must be numeric. Got {column.kind} values instead"
+            f"{_comparison(key, value, column)}."
         )
     return column
+
+
+def unknown_column(key: str, name: str, known: Sequence[str]) -> UnknownNameError:
+    """Return the error for a parameter that names no column; an expression must be computed."""
+    if re.search(r"[-+*/()=<>]", name):
+        return UnknownNameError(
+            f"The {key!r} parameter of {called()} must be a column or an array. Got {show(name)}, no "
+            "column; pass the computed values, as in np.log(data['x'])."
+        )
+    return unknown_name(name, "column", known, f"as {key!r}")
+
+
+def _comparison(key: str, value: object, column: Column) -> str:
+    """Return how to write events that are given as labels."""
+    labels = sorted({*column.values, *(column.levels or ())} - {None}, key=str)
+    if key != "event" or not labels:
+        return ""
+    given = f"data[{value!r}]" if isinstance(value, str) else "event"
+    return f"; write the events as a comparison, such as event={given} == {labels[-1]!r}"
 
 
 def _read_array(key: str, value: object) -> Column:

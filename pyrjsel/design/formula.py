@@ -18,6 +18,7 @@ from pyrjsel._called import called
 from pyrjsel._errors import FormulaError
 from pyrjsel._typing import FloatArray
 from pyrjsel._validate import show
+from pyrjsel.design.advice import advice
 
 # Learned attributes of patsy's splines, without their leading underscore.
 SPLINE_STATE: Mapping[str, tuple[str, ...]] = MappingProxyType(
@@ -93,10 +94,9 @@ def parse(text: str) -> Node:
     ) as error:
         # The second line of patsy's message repeats the formula.
         reason = str(error).split("\n")[0] or "bad syntax"
-        if "`" in text:
-            reason = 'it has backticks; write a name with spaces or symbols as Q("a b")'
-        elif "'^" in reason:
-            reason = "powers are written as **, as in (a + b)**2"
+        reason = advice(text) or reason.replace(
+            "expected a noun, but instead the expression ended", "a term is missing at its end"
+        ).replace("expected a noun, not", "a term must stand in place of")
         raise FormulaError(f"The formula {show(text)} of {called()} cannot be read: {reason}.") from error
 
 

@@ -18,6 +18,7 @@ import numpy as np
 from pyrjsel._called import called
 from pyrjsel._errors import FormulaError, ParameterError
 from pyrjsel._validate import bad_value, check_unicode, show
+from pyrjsel.design.advice import RANDOM, WHOLE_NAME, advice, cure_of
 
 MAX_FORMULA = 200_000  # characters of a formula: 5,000 terms of 30 characters and some room
 MAX_FACTOR = 10_000  # characters of one factor
@@ -51,20 +52,11 @@ def _array_functions() -> dict[str, ArrayFunction]:
 
 ARRAY_FUNCTIONS: Mapping[str, ArrayFunction] = MappingProxyType(_array_functions())
 ARRAY_MODULES = ("np", "numpy")
-SPLINES = ("bs", "cr", "cc", "te")
+UNIT_SPLINES = ("cr", "cc", "te")  # their columns sum to 1
+SPLINES = ("bs", *UNIT_SPLINES)
 STATEFUL = (*SPLINES, "center", "standardize", "scale")
 CONTRASTS = ("Treatment", "Sum", "Helmert", "Diff", "Poly")
 RESERVED = frozenset(("C", "I", "Q", *STATEFUL, *CONTRASTS, *ARRAY_MODULES))
-
-# What is written here for functions that formulas of R may call.
-CURES = {
-    "factor": "write C() for a factor",
-    "Surv": "a Cox model has the times as its response, and the events as the parameter event=",
-    "ns": 'write a natural spline as cr(x, df=3, constraints="center")',
-    "ifelse": "write np.where()",
-    "offset": "pass it as the parameter offset=, a column or values, such as np.log(data['exposure'])",
-    "cbind": "give the proportion of cases as the response, and the numbers of trials as weights=",
-}
 
 _ARITHMETIC = (ast.Add, ast.Sub, ast.Mult, ast.Div, ast.FloorDiv, ast.Mod, ast.Pow)
 _LOGIC = (ast.BitAnd, ast.BitOr, ast.BitXor)
@@ -79,7 +71,7 @@ def allowed_text(functions: tuple[str, ...] = ()) -> str:
         f"C, I, Q, {', '.join(STATEFUL)}, the contrasts {', '.join(CONTRASTS)} inside C, and of numpy, with "
         f"or without the prefix, np.{', np.'.join(sorted(ARRAY_FUNCTIONS))}{own}; poly(x, 3) is short for "
         "x + I(x**2) + I(x**3). "
-        "Pass other functions by name, as functions={...}."
+        "Pass other functions by name, as functions={...}, and write a column with such a name in Q()."
     )
 
 
@@ -107,6 +99,8 @@ class Expression:
         The columns that it uses, in order of appearance.
     functions : tuple of str
         The user's functions that it calls.
+    centred : bool
+        Whether the spline that it is learns to be centred, unless its call says otherwise.
     """
 
     code: str
@@ -115,6 +109,7 @@ class Expression:
     tree: ast.expr
     variables: tuple[str, ...]
     functions: tuple[str, ...]
+    centred: bool = False
 
     @property
     def call(self) -> str | None:
@@ -229,7 +224,7 @@ def read_expression(code: str, functions: tuple[str, ...]) -> Expression:
     try:
         tree = ast.parse(code, mode="eval").body
     except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
-        reason = error.msg if isinstance(error, SyntaxError) else "it is nested too deeply"
+        reason = advice(code) or error.msg if isinstance(error, SyntaxError) else "it is nested too deeply"
         raise FormulaError(f"The formula of {called()} cannot be read at {show(code)}: {reason}.") from error
     reader = _Reader(code, functions)
     tree = reader.read(tree, 0)
@@ -334,6 +329,7 @@ class _Reader:
         elif isinstance(node, ast.BinOp):
             if not isinstance(node.op, _ARITHMETIC + _LOGIC):
                 raise self._refusal(node, "this operator is not allowed")
+            self._check_logic(node)
             node.left, node.right = self.read(node.left, below), self.read(node.right, below)
         elif isinstance(node, ast.UnaryOp):
             if not isinstance(node.op, (ast.UAdd, ast.USub, ast.Invert)):
@@ -345,19 +341,38 @@ class _Reader:
             node.left = self.read(node.left, below)
             node.comparators = [self.read(item, below) for item in node.comparators]
         elif isinstance(node, (ast.Tuple, ast.List)):
+            if depth == 0:
+                raise self._refusal(node, "write + between terms")
             node.elts = [self.read(item, below) for item in node.elts]
-        elif isinstance(node, ast.BoolOp):
-            raise self._refusal(node, "'and' and 'or' are not elementwise; write & and | between ()")
-        elif isinstance(node, ast.Attribute):
-            quoted = f"Q({ast.unparse(node)!r})"
-            raise self._refusal(
-                node,
-                "attributes are not allowed except in calls of np.<function>; a column with this name is "
-                f"{quoted}",
-            )
         else:
-            raise self._refusal(node, f"{type(node).__name__} is not allowed")
+            raise self._refusal(node, self._never(node))
         return node
+
+    def _never(self, node: ast.expr) -> str:
+        """Return why an expression of this kind is refused."""
+        if isinstance(node, ast.BoolOp):
+            return "'and' and 'or' are not elementwise; write & and | between ()"
+        if isinstance(node, ast.Attribute):
+            return f"{WHOLE_NAME}, or one that has a dot in it as Q({self._piece(node)!r})"
+        if isinstance(node, ast.Subscript):
+            return f"{WHOLE_NAME}, and a level of a factor as a comparison, I(x == 'a')"
+        if isinstance(node, ast.IfExp):
+            return "write np.where(condition, a, b)"
+        return f"{type(node).__name__} is not allowed"
+
+    def _check_logic(self, node: ast.BinOp) -> None:
+        """Refuse powers and random effects as R writes them: here ^ and | are between conditions."""
+        if isinstance(node.op, ast.BitXor) and isinstance(node.right, ast.Constant):
+            power = f"{self._piece(node.left)}**{self._piece(node.right)}"
+            raise self._refusal(node, f"write the power as I({power})")
+        if (
+            isinstance(node.op, ast.BitOr)
+            and isinstance(node.right, ast.Call)
+            and _is_call(node.right, "trials")
+        ):
+            raise self._unknown(node.right, "trials", "")
+        if isinstance(node.op, ast.BitOr) and isinstance(node.left, ast.Constant):
+            raise self._refusal(node, RANDOM.format(self._piece(node.right)))
 
     def _read_call(self, node: ast.Call, depth: int) -> ast.expr:
         if any(item.arg is None for item in node.keywords):
@@ -381,7 +396,9 @@ class _Reader:
                 node.func = ast.Attribute(ast.Name(ARRAY_MODULES[0], ast.Load()), name, ast.Load())
                 self._check_array_call(node)
             elif name not in STATEFUL:
-                raise self._refusal(node, CURES.get(name, f"calls of {name!r} are not allowed"))
+                raise self._unknown(node, name, f"calls of {name!r} are not allowed")
+            elif name == "te" and not any(_is_call(item, *SPLINES) for item in node.args):
+                raise self._unknown(node, "t2", "te() takes splines")
         else:
             raise self._refusal(node, "only functions called by name are allowed")
         node.args = [self.read(item, depth) for item in node.args]
@@ -397,7 +414,11 @@ class _Reader:
             and function.value.id in ARRAY_MODULES
             and function.attr in ARRAY_FUNCTIONS
         ):
-            raise self._refusal(node, "calls of it are not allowed")
+            name = self._piece(function)
+            known = name.rpartition(".")[2] in ARRAY_FUNCTIONS and isinstance(function, ast.Attribute)
+            if known and name.count(".") == 1:
+                raise self._refusal(node, f"write np.{name.rpartition('.')[2]}()")
+            raise self._unknown(node, name, f"calls of {name!r} are not allowed")
         entry = ARRAY_FUNCTIONS[function.attr]
         if node.keywords:
             raise self._refusal(node, f"np.{function.attr} takes no keyword arguments in a formula")
@@ -421,7 +442,11 @@ class _Reader:
     def _read_categorical(self, node: ast.Call, depth: int) -> ast.expr:
         named = {item.arg: item.value for item in node.keywords}
         if not 1 <= len(node.args) <= 3 or set(named) - {"contrast", "levels", "merge"}:
-            raise self._refusal(node, "C() takes a column, and optionally contrast=, levels= and merge=")
+            raise self._refusal(
+                node,
+                "C() takes a column, and optionally contrast=, levels= and merge=; write "
+                "a reference level as C(x, Treatment('a'))",
+            )
         if ("contrast" in named and len(node.args) > 1) or ("levels" in named and len(node.args) > 2):
             raise self._refusal(node, "C() got the same argument twice")
         contrast = node.args[1] if len(node.args) > 1 else named.get("contrast")
@@ -429,7 +454,7 @@ class _Reader:
         if contrast is not None:
             self._check_contrast(contrast)
         if levels is not None and not _literal(levels):
-            raise self._refusal(levels, "levels= must be a list of numbers or strings")
+            raise self._refusal(levels, "levels= must be a list of numbers or strings, such as ['a', 'b']")
         merge = named.get("merge")
         if merge is not None:
             self._check_merge(node, merge, contrast, depth)
@@ -473,12 +498,29 @@ class _Reader:
         if not _plain_constant(node.value):
             raise self._refusal(node, "this constant is not allowed")
 
-    def _refusal(self, node: ast.AST, reason: str) -> FormulaError:
-        piece = ast.get_source_segment(self._code, node) or self._code
+    def _refusal(self, node: ast.AST, reason: str, rest: str = "") -> FormulaError:
+        piece = show(self._piece(node))
         return FormulaError(
-            f"The formula of {called()} contains {show(piece)}, which is not allowed: {reason}. "
-            + allowed_text(self._functions)
+            f"The formula of {called()} contains {piece}, which is not allowed: {reason}.{rest}"
         )
+
+    def _piece(self, node: ast.AST) -> str:
+        return ast.get_source_segment(self._code, node) or self._code
+
+    def _unknown(self, node: ast.Call, name: str, reason: str) -> FormulaError:
+        """Return the error for a call that formulas do not have, with what to write if that is known."""
+        inside = self._piece(node)[len(self._piece(node.func)) :].strip()[1:-1]
+        cure = cure_of(name, inside)
+        return (
+            self._refusal(node, cure)
+            if cure
+            else self._refusal(node, reason, f" {allowed_text(self._functions)}")
+        )
+
+
+def _is_call(node: ast.expr, *names: str) -> bool:
+    """Whether `node` calls one of the functions `names`."""
+    return call_name(node) in names
 
 
 def _plain_constant(value: object) -> bool:

@@ -13,12 +13,13 @@ import pandas as pd
 
 from pyrjsel._called import called, named
 from pyrjsel._errors import DataError, UnknownNameError
-from pyrjsel._validate import bad_value, missing_column, unknown_name
+from pyrjsel._validate import bad_value, missing_column
 from pyrjsel.design.algebra import parse_terms
 from pyrjsel.design.build import Complete, check_finite, check_shadowing, complete_rows, needed_columns
 from pyrjsel.design.categories import Categories, Contrast, check_asked, listed_levels
 from pyrjsel.design.chunks import Chunks
 from pyrjsel.design.evaluate import Evaluator
+from pyrjsel.design.extras import unknown_column
 from pyrjsel.design.frame import Column, Kind, Level, Table
 from pyrjsel.design.levels import as_labels, labelled
 from pyrjsel.design.safety import Expression
@@ -106,7 +107,7 @@ class Plan:
                 must = "None or the name of a column, since the data come in chunks"
                 raise bad_value(key, must, value)
             if value not in chunks.names:
-                raise unknown_name(value, "column", chunks.names, f"as {key!r}")
+                raise unknown_column(key, value, chunks.names)
             columns[key] = value
         response = labelled(parsed.response) if classes else parsed.response
         expressions = (response, *parsed.factors)

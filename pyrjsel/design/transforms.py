@@ -81,7 +81,7 @@ class Arguments:
             args = [self._joined([part[0][i] for part in self.parts]) for i in range(len(args))]
             named = {key: self._joined([part[1][key] for part in self.parts]) for key in named}
         if self.name != "te":
-            _check_size(args, named)
+            _check_size(self.name, args, named)
         return learn_spline(self.name, args, named)
 
     @staticmethod
@@ -207,11 +207,13 @@ def _ends(
     return ([ends, *args[1:]], named) if args else (args, {**named, "x": ends})
 
 
-def _check_size(args: Sequence[object], named: Mapping[str, object]) -> None:
+def _check_size(name: str, args: Sequence[object], named: Mapping[str, object]) -> None:
     """Refuse more columns than rows and very high degrees, which would take too long to compute."""
     rows = np.asarray(args[0] if args else named.get("x")).size
     df = args[1] if len(args) > 1 else named.get("df")
     degree = args[3] if len(args) > 3 else named.get("degree")
+    if name == "cr" and isinstance(df, (int, float)) and df < 2:
+        raise ValueError(f"df={df} must be at least 2; a straight line is the column itself")
     if isinstance(df, (int, float)) and df > rows:
         raise ValueError(f"df={df} is larger than the number of rows, {rows}")
     if isinstance(degree, (int, float)) and degree > MAX_DEGREE:
@@ -231,6 +233,6 @@ def _check_bounds(state: Mapping[str, object], args: Sequence[object], named: Ma
         raise OutsideKnotsError(
             f"A B-spline bs() has {outside} value(s) outside its boundary knots "
             f"[{knots.min():g}, {knots.max():g}]. Widen them with lower_bound= and upper_bound=, or use "
-            "cr() with constraints='center'.",
+            "cr().",
             rows,
         )

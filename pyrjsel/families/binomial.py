@@ -52,7 +52,8 @@ class Binomial(Family):
             if odd.size:
                 raise DataError(
                     f"The response {response!r} must be 0 or 1, or a proportion with weights= giving the "
-                    f"number of trials. Got {odd[0]:g} ({odd.size} other value(s) than 0 and 1)."
+                    f"number of trials. Got {odd[0]:g} ({odd.size} other value(s) than 0 and 1)"
+                    f"{_other_model(np.unique(y), response)}."
                 )
         else:
             odd = np.unique(y[(y < 0) | (y > 1)])
@@ -191,3 +192,14 @@ class Binomial(Family):
             return [("Events", share(float(y.sum()), float(y.size)))]
         total = float(weights.sum())
         return [("Trials", f"{total:,.6g}"), ("Successes", share(float(weights @ y), total))]
+
+
+def _other_model(values: FloatArray, response: str) -> str:
+    """Return what to write for a response with these distinct values: no events, and no proportions."""
+    if values[0] >= 0 and values[-1] <= 1:
+        return ""
+    if values.size == 2:
+        return f"; make the event a comparison, as I({response} == {values[1]:g}) in a formula"
+    if values[0] >= 0 and (values == np.floor(values)).all():
+        return "; use rj.poisson for counts and rj.multinomial for classes"
+    return "; use rj.linear for measurements"

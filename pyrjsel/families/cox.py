@@ -143,7 +143,8 @@ def survival_response(time: FloatArray, event: FloatArray, response: str) -> Flo
     if odd.any():
         raise DataError(
             f"The 'event' of {called()} must be 1 for events and 0 for censored times. Got {event[odd][0]:g} "
-            f"({odd.sum():,} value(s) like this)."
+            f"({odd.sum():,} value(s) like this); write the events as a comparison, such as "
+            f"event=data['status'] == {event.max():g}."
         )
     if not event.any():
         raise DataError(f"The 'event' of {called()} must be 1 in at least one row. Got only censored times.")

@@ -10,6 +10,7 @@ import pandas as pd
 from numpy.typing import ArrayLike
 
 from pyrjsel._called import called
+from pyrjsel._docstrings import repeat_parameters
 from pyrjsel._errors import ConvergenceWarning, ParameterError
 from pyrjsel._once import kept_property
 from pyrjsel._typing import FloatArray, RNGLike, SeedLike
@@ -43,6 +44,7 @@ from pyrjsel.storage import Plain
 PROBES = 8
 
 
+@repeat_parameters
 class KernelRegression:
     """Kernel regression with an unknown number of kernels.
 
@@ -222,8 +224,10 @@ class KernelRegression:
         ------
         FormulaError
             If the formula cannot be parsed, or calls a function that is not allowed.
-        DataError, ParameterError, UnknownNameError
-            As for the class, or if a column does not exist.
+        DataError, ParameterError
+            As for the class.
+        UnknownNameError
+            If a column does not exist.
 
         Examples
         --------

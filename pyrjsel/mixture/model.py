@@ -9,6 +9,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike
 
+from pyrjsel._docstrings import repeat_parameters
 from pyrjsel._once import kept_property
 from pyrjsel._typing import FloatArray, IntArray, RNGLike, SeedLike
 from pyrjsel._validate import counted, unknown_option
@@ -29,6 +30,7 @@ from pyrjsel.runtime import AUTO, FitSettings
 from pyrjsel.storage import Plain, plain
 
 
+@repeat_parameters
 class MixtureClassifier(OverSpace):
     """Gaussian mixture classifier with selection of inputs.
 
@@ -223,8 +225,10 @@ class MixtureClassifier(OverSpace):
         ------
         FormulaError
             If the formula cannot be parsed, has interactions, or calls a function that is not allowed.
-        DataError, ParameterError, UnknownNameError
-            As for the class, or if a column does not exist.
+        DataError, ParameterError
+            As for the class.
+        UnknownNameError
+            If a column does not exist.
 
         Examples
         --------

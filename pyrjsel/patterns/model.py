@@ -9,6 +9,7 @@ import pandas as pd
 from numpy.typing import ArrayLike
 
 from pyrjsel._called import called
+from pyrjsel._docstrings import repeat_parameters
 from pyrjsel._errors import DataError, ParameterError
 from pyrjsel._once import kept_property
 from pyrjsel._typing import IntArray, RNGLike, SeedLike
@@ -32,6 +33,7 @@ from pyrjsel.storage import Plain, plain
 KINDS: tuple[Kind, ...] = ("interactions", "sequence")
 
 
+@repeat_parameters
 class PatternLogit:
     """Logistic regression on high-order interactions of categorical features, with compressed parameters.
 
@@ -173,8 +175,10 @@ class PatternLogit:
         ------
         FormulaError
             If the formula is invalid, has terms outside the call, or calls a function that is not allowed.
-        DataError, ParameterError, UnknownNameError
-            As for the class, or if a column does not exist.
+        DataError, ParameterError
+            As for the class.
+        UnknownNameError
+            If a column does not exist.
 
         Examples
         --------

@@ -75,6 +75,11 @@ def test_docstring_follows_numpydoc(name):
     assert [(code, text) for code, text in wanted if not excused(name, code)] == []
 
 
+def test_no_docstring_sends_the_reader_to_that_of_a_class():
+    sent = [name for name, item in ITEMS.items() if "As for the class" in (inspect.getdoc(item) or "")]
+    assert sent == []
+
+
 def test_no_place_is_left_in_a_docstring():
     """No placeholder of a base class or decorator, such as ``<results>``, is left in a docstring."""
     left = [name for name, item in ITEMS.items() if PLACE.search(inspect.getdoc(item) or "")]

@@ -441,7 +441,7 @@ def test_events_from_two_labels(labels, kind, frame, tmp_path):
     design, made = from_chunks(formula, chunks, events=True)
     assert design.response == want.response
     np.testing.assert_array_equal(made.value["y"], data.y)
-    with pytest.raises(DataError, match=r"must be numeric or boolean\. Got 2 labels instead\.$"):
+    with pytest.raises(DataError, match=r"must be numeric or boolean\. Got 2 labels instead; use rj.logit"):
         from_chunks(formula, chunks)
 
 

@@ -145,7 +145,7 @@ def test_the_response_must_be_one_numeric_column():
     frame = column_frame(WORDS)
     with pytest.raises(DataError, match=r"The response 'x' .* as in I\(x == '[pqr]'\)"):
         Design.from_formula("x ~ y", frame, events=True)
-    with pytest.raises(DataError, match=r"The response 'x' .* or boolean\. Got \d labels instead\.$"):
+    with pytest.raises(DataError, match=r"The response 'x' .* or boolean\. Got \d labels instead; use rj"):
         Design.from_formula("x ~ y", frame)
     with pytest.raises(DataError, match=r"must be one column. Got 3"):
         Design.from_formula("bs(y, df=3) ~ x", frame)

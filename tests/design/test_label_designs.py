@@ -213,7 +213,7 @@ def test_rows_without_a_response_are_dropped_where_missing_values_are_levels(hol
         ("y ~ interactions(text, __import__('os').system('ls'))", FormulaError, "not allowed"),
         ("y ~ interactions(text, *flag)", FormulaError, "cannot be read"),
         ("y ~ interactions(text, **flag)", FormulaError, "cannot be read"),
-        ("y ~ interactions(text.str)", FormulaError, "attributes are not allowed"),
+        ("y ~ interactions(text.str)", FormulaError, r"Q\('text.str'\)"),
         ("y ~ interactions(C(text, Sum), flag)", FormulaError, "a contrast, but labels cannot have one"),
         ("y ~ interactions(text, 3)", FormulaError, "uses no column"),
         ("interactions(text)", FormulaError, "has no response"),

@@ -164,9 +164,9 @@ def test_polynomials_that_cannot_be():
     for right, why in (
         ("poly(x + z, 2)", "must be a column of the data"),
         ("poly(2, 2)", "uses no column"),
-        ("poly(x)", "write poly\\(x, degree\\)"),
-        ("poly(x, 2, raw=True)", "write poly\\(x, degree\\)"),
-        ("poly(degree=2, x=x)", "write poly\\(x, degree\\)"),
+        ("poly(x)", "write poly\\(x, 3\\)"),
+        ("poly(x, 2, raw=True)", "write poly\\(x, 2\\), whose powers are raw"),
+        ("poly(degree=2, x=x)", "write poly\\(x, 3\\)"),
         ("polynomial(x, 2)", "calls of .* are not allowed"),
         ("np.poly(x, 2)", "calls of .* are not allowed"),
     ):

@@ -5,7 +5,7 @@ import textwrap
 from collections.abc import Callable
 from typing import TypeVar
 
-from pyrjsel._docstrings import filled
+from pyrjsel._docstrings import filled, repeat_parameters
 from pyrjsel.selection.samplers.registry import AUTO, SAMPLERS
 
 T = TypeVar("T", bound=Callable[..., object])
@@ -158,7 +158,9 @@ TEXTS = {
 
 
 def shared_text(item: T) -> T:
-    """Replace the placeholders of a docstring by the texts above."""
+    """Replace the placeholders of a docstring by the texts above; a class repeats its parameters."""
     if item.__doc__:  # removed by python -OO
         item.__doc__ = filled(item.__doc__, TEXTS)
+    if isinstance(item, type):
+        repeat_parameters(item)
     return item

@@ -160,8 +160,8 @@ class CoxSelection(Selection):
         Parameters
         ----------
         <formula>
-        event, ties : as for the class
-            Of these `event` must be given.
+        event, ties : optional
+            As for the class.
         coef_prior, model_prior, costs, budget, always, heredity, max_size : optional
             As for the class.
         offset, missing : optional

@@ -46,9 +46,9 @@ def probabilities(results):
 
 
 SPLINES = [
-    "cr(x, df=4)",
-    "cc(x, df=4)",
-    "te(cr(x, df=3), cr(z, df=3))",
+    "cr(x, df=4, constraints=None)",
+    "cc(x, df=4, constraints=None)",
+    "te(cr(x, df=3), cr(z, df=3), constraints=None)",
     "bs(x, df=5, include_intercept=True)",
 ]
 

@@ -79,10 +79,13 @@ def test_the_labels_are_no_term():
 def test_labels_that_are_no_events():
     """How to write an event is said where the response is one."""
     data = BIRTHS.assign(answer=np.resize(["a", "b", "c"], len(BIRTHS)), word=WORDS["text"])
-    with pytest.raises(rj.DataError, match=r"Got 3 labels instead; write the event .* I\(answer == 'c'\)\.$"):
+    with pytest.raises(
+        rj.DataError, match=r"Got 3 labels instead; write the event .* I\(answer == 'c'\), or "
+    ):
         rj.logit("answer ~ age", data)
     for model in (rj.poisson, rj.linear):
         with pytest.raises(
-            rj.DataError, match=r"^The response 'word' of .* or boolean\. Got 2 labels instead\.$"
+            rj.DataError,
+            match=r"^The response 'word' of .* or boolean\. Got 2 labels instead; use rj\.logit, .*\.$",
         ):
             model("word ~ age", data)

@@ -23,7 +23,7 @@ MODEL_CASES = {
     "unbalanced": (lambda: build("y ~ (x + z"), rj.FormulaError, "cannot be read"),
     "no intercept, -1": (lambda: build("y ~ x - 1"), rj.FormulaError, "'y ~ x - 1'.*intercept.*all models"),
     "no intercept, 0": (lambda: build("y ~ 0 + x"), rj.FormulaError, "intercept"),
-    "backticks": (lambda: build("y ~ `a b`"), rj.FormulaError, r'backticks.*as Q\("a b"\)'),
+    "backticks": (lambda: build("y ~ `a b`"), rj.FormulaError, r"backticks.*as Q\('a b'\)"),
     "rows as mappings": (
         lambda: rj.linear("y ~ x", [{"y": 1.0, "x": 2.0}, {"y": 2.0, "x": 1.0}]),
         rj.DataError,
@@ -76,7 +76,7 @@ MODEL_CASES = {
     ),
     "import": (lambda: build("y ~ __import__('os').system('true')"), rj.FormulaError, "not allowed"),
     "open": (lambda: build("y ~ open('/etc/passwd')"), rj.FormulaError, "calls of 'open' are not allowed"),
-    "attribute": (lambda: build("y ~ x.__class__"), rj.FormulaError, "attributes are not allowed"),
+    "attribute": (lambda: build("y ~ x.__class__"), rj.FormulaError, "write the name of a column alone"),
     "comprehension": (lambda: build("y ~ I([v for v in x])"), rj.FormulaError, "not allowed"),
     "log of negative numbers": (lambda: build("y ~ np.log(x)"), rj.DataError, r"np\.log\(x\).* rows"),
     "division by zero": (lambda: build("y ~ I(1 / (x - x))"), rj.DataError, "infinite.*60 of 60 rows"),
