@@ -731,7 +731,7 @@ def _refuse_labels(y: Any) -> None:
     array = np.asarray(y)
     labels = (
         {str(label) for label in array.ravel() if isinstance(label, str)}
-        if array.dtype.kind in "OU"
+        if array.dtype.kind in "OUT"
         else set()
     )
     if labels and not are_numbers(sorted(labels)):

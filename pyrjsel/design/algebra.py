@@ -104,7 +104,10 @@ def parse_terms(
     used = sorted({factor for term in total.terms.values() for factor in term})
     place = {old: new for new, old in enumerate(used)}
     terms = tuple(tuple(place[factor] for factor in term) for term in total.terms.values())
-    return Parsed(response, tuple(_centred([every[factor] for factor in used], terms)), terms)
+    factors = [every[factor] for factor in used]
+    if any(factor.call in UNIT_SPLINES for factor in factors):
+        factors = list(_centred(factors, terms))
+    return Parsed(response, tuple(factors), terms)
 
 
 def _centred(factors: Sequence[Expression], terms: Sequence[tuple[int, ...]]) -> Iterator[Expression]:

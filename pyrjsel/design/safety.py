@@ -150,7 +150,9 @@ def powers_of(expression: Expression) -> Powers:
     and units do not change what it says. Any other factor is the first power of itself.
     """
     # Indicators of the levels of a factor have keys of their own.
-    return {expression.key: 1} if expression.call == "C" else _leading(expression.tree)
+    if isinstance(expression.tree, ast.Name) or expression.call == "C":
+        return {expression.key: 1}
+    return _leading(expression.tree)
 
 
 def _leading(node: ast.expr) -> Powers:

@@ -359,10 +359,10 @@ class SingleModels:
             return _Solved(np.empty((0, 0)), np.empty(0), 0.0, regression.total, regression.total)
         a = regression.gram_of(columns)
         a.flat[:: columns.size + 1] += precision
-        own = np.diag(a).copy()
+        own = a.diagonal().copy()
         factor, failed = lapack.dpotrf(a, lower=1, clean=1)
         known = regression.prior.rank_tol > 0 and regression.rooted is not None
-        if known and (failed or np.any(np.diag(factor) ** 2 < DOUBTFUL * own)):
+        if known and (failed or np.any(factor.diagonal() ** 2 < DOUBTFUL * own)):
             return self._from_rows(columns)
         if failed:
             raise DataError("The columns of a model are linearly dependent: it has no posterior.")
