@@ -80,7 +80,7 @@ def unknown_column(key: str, name: str, known: Sequence[str]) -> UnknownNameErro
 
 def _comparison(key: str, value: object, column: Column) -> str:
     """Return how to write events that are given as labels."""
-    labels = sorted({*column.values, *(column.levels or ())} - {None}, key=str)
+    labels = sorted({label for label in (*column.values, *(column.levels or ())) if isinstance(label, str)})
     if key != "event" or not labels:
         return ""
     given = f"data[{value!r}]" if isinstance(value, str) else "event"

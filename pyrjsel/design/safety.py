@@ -364,7 +364,7 @@ class _Reader:
 
     def _check_logic(self, node: ast.BinOp) -> None:
         """Refuse powers and random effects as R writes them: here ^ and | are between conditions."""
-        if isinstance(node.op, ast.BitXor) and isinstance(node.right, ast.Constant):
+        if isinstance(node.op, ast.BitXor) and _is_number(node.right):
             power = f"{self._piece(node.left)}**{self._piece(node.right)}"
             raise self._refusal(node, f"write the power as I({power})")
         if (
@@ -373,7 +373,7 @@ class _Reader:
             and _is_call(node.right, "trials")
         ):
             raise self._unknown(node.right, "trials", "")
-        if isinstance(node.op, ast.BitOr) and isinstance(node.left, ast.Constant):
+        if isinstance(node.op, ast.BitOr) and _is_number(node.left):
             raise self._refusal(node, RANDOM.format(self._piece(node.right)))
 
     def _read_call(self, node: ast.Call, depth: int) -> ast.expr:
@@ -523,6 +523,10 @@ class _Reader:
 def _is_call(node: ast.expr, *names: str) -> bool:
     """Whether `node` calls one of the functions `names`."""
     return call_name(node) in names
+
+
+def _is_number(node: ast.expr) -> bool:
+    return isinstance(node, ast.Constant) and type(node.value) in (int, float)
 
 
 def _plain_constant(value: object) -> bool:

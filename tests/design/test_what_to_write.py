@@ -99,6 +99,7 @@ ACCEPTED = {
     "y ~ C(g, Treatment('v'))": 1,
     "y ~ I((g == 'u') | (g == 'v'))": 1,
     "y ~ I(x**2) + np.where(x > 2, 1, 0)": 2,
+    "y ~ I((x > 2) ^ True)": 1,
 }
 
 
