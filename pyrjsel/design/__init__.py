@@ -6,7 +6,7 @@ from pyrjsel.design.design import Design
 from pyrjsel.design.frame import TableLike, as_pandas
 from pyrjsel.design.inputs import InputDesign, InputRows
 from pyrjsel.design.labels import LabelDesign, LabelRows
-from pyrjsel.design.new_rows import DesignRows
+from pyrjsel.design.new_rows import DesignRows, MissingColumnsError, check_columns
 from pyrjsel.design.saved import (
     HOW,
     Absent,
@@ -49,6 +49,7 @@ __all__ = [
     "InputRows",
     "LabelDesign",
     "LabelRows",
+    "MissingColumnsError",
     "Reduced",
     "Response",
     "RowReader",
@@ -63,6 +64,7 @@ __all__ = [
     "as_chunks",
     "as_pandas",
     "as_wide",
+    "check_columns",
     "check_powers",
     "frames_again",
     "input_design_from_plain",

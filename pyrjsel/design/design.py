@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 
 from pyrjsel._called import called
-from pyrjsel._errors import ExtrapolationWarning
+from pyrjsel._errors import DataError, ExtrapolationWarning
 from pyrjsel._typing import BoolArray, FloatArray, IntArray
 from pyrjsel._validate import counted, listed, unknown_name
 from pyrjsel._warnings import warn
@@ -28,7 +28,15 @@ from pyrjsel.design.frame import Table, as_frame
 from pyrjsel.design.labels import LabelDesign
 from pyrjsel.design.layout import Factor, Layout
 from pyrjsel.design.levels import learner
-from pyrjsel.design.new_rows import DesignRows, compute_extras, compute_response, compute_rows, valid_rows
+from pyrjsel.design.new_rows import (
+    DesignRows,
+    check_columns,
+    compute_extras,
+    compute_observed,
+    compute_response,
+    compute_rows,
+    valid_rows,
+)
 from pyrjsel.design.plain import (
     VERSION,
     aliases_from_dict,
@@ -405,8 +413,21 @@ class Design:
         left, layout, made = build_wide(endog, matrix, extras, missing)
         return cls("", layout, left, {}, _extra_columns(extras)), made
 
+    def variables_of(self, terms: BoolArray) -> list[str]:
+        """Return the names of the columns of the data that some of the terms, a mask (J,), use."""
+        if isinstance(self.layout, WideLayout):
+            return [self.layout.column_names[int(j)] for j in np.flatnonzero(terms)]
+        used = {name for j in np.flatnonzero(terms) for name in self.layout.terms[j].variables}
+        return [name for name in self.layout.variables if name in used]
+
     def transform(
-        self, new: Any, *, extras: Mapping[str, Any] | None = None, invalid: str | None = None
+        self,
+        new: Any,
+        *,
+        extras: Mapping[str, Any] | None = None,
+        invalid: str | None = None,
+        terms: BoolArray | None = None,
+        required: BoolArray | None = None,
     ) -> DesignRows:
         """Compute the columns for new rows.
 
@@ -421,6 +442,11 @@ class Design:
         invalid : {"raise", "nan"}, optional
             Whether rows with infinite values, unseen levels or terms that are not finite are an error or NaN
             throughout; None is an error that does not name this choice.
+        terms : ndarray of bool, shape (J,), optional
+            The terms that are computed, of whose variables alone columns are needed; columns of others are 0.
+        required : ndarray of bool, shape (J,), optional
+            The terms without which a row is nothing, if others may lack inputs: columns of a term are then 0
+            in rows without them, of which ``observed`` tells.
 
         Returns
         -------
@@ -431,7 +457,7 @@ class Design:
         Raises
         ------
         UnknownNameError
-            If a column is missing.
+            If needed columns are missing; it lists them.
         DataError
             If a level did not occur in the fit, a column holds another kind of values, or a value is
             infinite.
@@ -441,7 +467,7 @@ class Design:
         ExtrapolationWarning
             If rows differ in a column left out; it counts them.
         """
-        found, unlike = self._rows(new, extras, invalid)
+        found, unlike = self._rows(new, extras, invalid, terms, required)
         if unlike.any():
             assert self.aliases is not None
             found.X[unlike] = np.nan
@@ -460,25 +486,74 @@ class Design:
         return self._rows(data, None, None)[0]
 
     def _rows(
-        self, new: Any, extras: Mapping[str, Any] | None, invalid: str | None
+        self,
+        new: Any,
+        extras: Mapping[str, Any] | None,
+        invalid: str | None,
+        terms: BoolArray | None = None,
+        required: BoolArray | None = None,
     ) -> tuple[DesignRows, BoolArray]:
         """Return the columns of new rows, and which rows differ from those of the fit in one left out."""
         if isinstance(self.layout, WideLayout):
-            X, index = self.layout.rows_of(new)
+            X, index, observed = self.layout.rows_of(new, terms, required)
             table = Table(pd.DataFrame(index=index))
-            found = DesignRows(X, index, compute_extras(self.extra_columns, extras, table))
+            found = DesignRows(X, index, compute_extras(self.extra_columns, extras, table), observed)
             return found, np.zeros(len(index), bool)
-        table = self._table(new)
-        layout, functions, unlike = self.layout, self.functions, np.zeros(len(table), bool)
-        made, rows = valid_rows(lambda some: compute_rows(layout, some, functions), table, invalid)
-        whole = made
-        if len(rows) < len(table):
-            whole = np.full((len(table), made.shape[1]), np.nan, order="F")
-            whole[rows] = made
-        if self.aliases is not None:
-            whole, unlike = np.asfortranarray(whole[:, self.aliases.inside]), self.aliases.unlike(whole)
+        table, functions, aliases = self._table(new), self.functions, self.aliases
+        layout, columns, observed = self.layout, np.arange(len(self.layout.column_names)), None
+        if terms is not None and not terms.all():
+            places = np.flatnonzero(terms)
+            spans = [np.arange(layout.terms[j].start, layout.terms[j].stop) for j in places]
+            layout, columns = layout.restrict(places.tolist()), np.concatenate([columns[:0], *spans])
+            aliases = None if aliases is None else aliases.restrict(columns)
+        by_variable = {name: term.name for term in reversed(layout.terms) for name in term.variables}
+        needed = by_variable if required is None else self.variables_of(required)
+        self._check_columns([name for name in self.variables if name in needed], table, extras, by_variable)
+        if required is None:
+            made, rows = valid_rows(lambda some: compute_rows(layout, some, functions), table, invalid)
+        else:
+            self._check_any(table)
+            (made, inside), rows = valid_rows(
+                lambda some: compute_observed(layout, some, functions), table, invalid
+            )
+            observed = np.zeros((len(table), len(self.layout.terms)), bool)
+            observed[
+                np.ix_(rows, np.arange(len(self.layout.terms)) if terms is None else np.flatnonzero(terms))
+            ] = inside
+        unlike = np.zeros(len(table), bool)
+        unlike[rows] = False if aliases is None else aliases.unlike(made)
+        if required is not None:
+            for j, term in enumerate(layout.terms):
+                made[~inside[:, j], term.start : term.stop] = 0.0
         given = compute_extras(self.extra_columns, extras, table, invalid)
-        return DesignRows(whole, table.index, given), unlike
+        if made.shape != (len(table), len(self.layout.column_names)):
+            part, made = made, np.zeros((len(table), len(self.layout.column_names)), order="F")
+            made[np.ix_(rows, columns)] = part
+            made[np.setdiff1d(np.arange(len(table)), rows)] = np.nan
+            if required is None:
+                made[rows[np.isnan(part).any(axis=1)]] = np.nan
+        if self.aliases is not None:
+            made = np.asfortranarray(made[:, self.aliases.inside])
+        return DesignRows(made, table.index, given, observed), unlike
+
+    def _check_columns(
+        self, needed: list[str], table: Table, extras: Mapping[str, Any] | None, terms: Mapping[str, str]
+    ) -> None:
+        """Raise MissingColumnsError if new rows lack `needed` columns; it lists those of extras too."""
+        if not all(name in table for name in needed):
+            aside = {**self.extra_columns, **(extras or {})}.values()
+            check_columns(
+                [*needed, *(value for value in aside if isinstance(value, str))], table, self.variables, terms
+            )
+
+    def _check_any(self, table: Table) -> None:
+        """Raise :class:`DataError` if new rows have no column that the design knows."""
+        if self.variables and not any(name in table for name in self.variables):
+            got = listed([repr(name) for name in table.names]) or "no columns"
+            raise DataError(
+                f"The 'new' of {called()} has none of the columns of the terms, such as "
+                f"{self.variables[0]!r}. Got {got}."
+            )
 
     def without(self, aliases: Aliases) -> "Design":
         """Return the design without some of its columns.

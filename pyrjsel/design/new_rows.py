@@ -1,6 +1,6 @@
 """New data: columns of the design for new rows."""
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
@@ -8,9 +8,9 @@ import numpy as np
 import pandas as pd
 
 from pyrjsel._called import called
-from pyrjsel._errors import DataError, PyrjselWarning
-from pyrjsel._typing import FloatArray, IntArray
-from pyrjsel._validate import check_choice
+from pyrjsel._errors import DataError, PyrjselWarning, UnknownNameError
+from pyrjsel._typing import BoolArray, FloatArray, IntArray
+from pyrjsel._validate import check_choice, counted, missing_column
 from pyrjsel._warnings import warn
 from pyrjsel.design.build import Response, check_finite
 from pyrjsel.design.categories import Categories, listed_levels
@@ -24,8 +24,8 @@ from pyrjsel.design.transforms import OutsideKnotsError
 Function = Callable[..., object]
 T = TypeVar("T")
 
-# Rows and values that are named in messages.
-SHOWN = 5
+# Rows and values that are named in messages, and columns that are missing.
+SHOWN, MOST_COLUMNS = 5, 10
 
 
 @dataclass(frozen=True, eq=False)
@@ -41,11 +41,57 @@ class DesignRows:
     extras : dict of str to (ndarray, shape (n,), or None)
         Weights, offset and the like, NaN where missing; None for one that was an array in the fit and is not
         given.
+    observed : ndarray of bool, shape (n, J), or None
+        Whether the inputs of each term are there; None where rows with missing inputs are NaN.
     """
 
     X: Any
     index: pd.Index
     extras: dict[str, FloatArray | None]
+    observed: BoolArray | None = None
+
+
+class MissingColumnsError(UnknownNameError):
+    """New rows lack columns that a prediction needs.
+
+    Parameters
+    ----------
+    text : str
+    lacking : list of str
+        The columns.
+    names : sequence of str
+        The columns of the new rows.
+    """
+
+    def __init__(self, text: str, lacking: list[str], names: Sequence[str]) -> None:
+        super().__init__(text)
+        self.lacking, self.names = lacking, names
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return type(self), (str(self), self.lacking, self.names)
+
+
+def check_columns(
+    needed: Iterable[str], table: Table, own: Container[str], terms: Mapping[str, str] | None = None
+) -> None:
+    """Raise :class:`MissingColumnsError` if new rows lack columns that are `needed`.
+
+    Names that are the design's `own` are not misspelt. `terms` are those that need a column, by its name.
+    """
+    lacking = [name for name in dict.fromkeys(needed) if name not in table]
+    if not lacking:
+        return
+    if len(lacking) == 1:
+        text = str(missing_column(lacking[0], [name for name in table.names if name not in own]))
+        text = text.removesuffix(" Known: none.")
+        term = (terms or {}).get(lacking[0], lacking[0])
+        if term != lacking[0]:
+            text += f" The term {term!r} needs it."
+    else:
+        text = f"{called()} needs {counted(len(lacking), 'column')} that the data do not have: "
+        text += f"{', '.join(repr(name) for name in lacking[:MOST_COLUMNS])}"
+        text += f" and {len(lacking) - MOST_COLUMNS} more." if len(lacking) > MOST_COLUMNS else "."
+    raise MissingColumnsError(text, lacking, table.names)
 
 
 def compute_rows(layout: Layout, table: Table, functions: Mapping[str, Function]) -> FloatArray:
@@ -83,6 +129,25 @@ def compute_rows(layout: Layout, table: Table, functions: Mapping[str, Function]
     if X is not None:
         full[positions] = X
     return full
+
+
+def compute_observed(
+    layout: Layout, table: Table, functions: Mapping[str, Function]
+) -> tuple[FloatArray, BoolArray]:
+    """Return the columns of a design term by term, and which terms have all their inputs, by row.
+
+    The columns (n, D) of a term are NaN where it lacks inputs, which are those that are not in the table too.
+    """
+    X = np.full((len(table), len(layout.column_names)), np.nan, order="F")
+    observed = np.zeros((len(table), len(layout.terms)), dtype=bool)
+    missing = {name: table.column(name).missing for name in layout.variables if name in table}
+    for j, term in enumerate(layout.terms):
+        if all(name in missing for name in term.variables):
+            observed[:, j] = True
+            for name in term.variables:
+                observed[missing[name], j] = False
+            X[:, term.start : term.stop] = compute_rows(layout.restrict([j]), table, functions)
+    return X, observed
 
 
 def valid_rows(compute: Callable[[Table], T], table: Table, invalid: str | None) -> tuple[T, IntArray]:

@@ -102,12 +102,18 @@ class Aliases:
         return mask
 
     def unlike(self, X: FloatArray) -> BoolArray:
-        """Return the rows of `X` (n, D) where a column that is left out differs from the combination."""
-        constant, factors = self.combination[:, 0], self.combination[:, 1:].T
-        with np.errstate(invalid="ignore"):
-            away = np.abs(X[:, self.dropped] - (X @ factors + constant))
-            size = np.abs(X[:, self.dropped]) + np.abs(X) @ np.abs(factors) + np.abs(constant)
-        return np.any(away > ROUNDING * size, axis=1)
+        """Return the rows of `X` (n, D) where a column that is left out differs from the combination.
+
+        Those that lack a column of a combination, which are NaN there, are not compared.
+        """
+        out = np.zeros(len(X), dtype=bool)
+        for place, (constant, *factors) in zip(self.dropped, self.combination, strict=True):
+            used = np.flatnonzero(factors)
+            some, own = X[:, used], np.array(factors)[used]
+            away = np.abs(X[:, place] - (some @ own + constant))
+            size = np.abs(X[:, place]) + np.abs(some) @ np.abs(own) + np.abs(constant)
+            out |= away > ROUNDING * size
+        return out
 
     def terms(self, terms: Sequence[Term]) -> tuple[Term, ...]:
         """Return the terms of the design with the columns that are kept."""

@@ -203,6 +203,10 @@ class PackedModels:
         """Return whether all models have each term, (J,)."""
         return np.asarray(unpack(np.bitwise_and.reduce(self.words, axis=0), self.n_terms)[0], dtype=bool)
 
+    def within(self, terms: BoolArray) -> BoolArray:
+        """Return which models have no other than some `terms`, a mask (J,); shape (m,)."""
+        return np.asarray(~np.any(self.words & ~pack(terms), axis=1))
+
     def sizes(self) -> IntArray:
         """Return the number of terms of each model, (m,)."""
         return np.bitwise_count(self.words).sum(axis=1, dtype=np.int64)

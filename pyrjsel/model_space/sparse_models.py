@@ -103,6 +103,10 @@ class SparseModels(PackedModels):
         """Return whether all models have each term, (J,)."""
         return np.bincount(self.term, minlength=self.n_terms) == len(self)
 
+    def within(self, terms: BoolArray) -> BoolArray:
+        """Return which models have no other than some `terms`, a mask (J,); shape (m,)."""
+        return np.bincount(self._model, weights=~terms[self.term], minlength=len(self)) == 0
+
     def valid(self) -> bool:
         """Return whether all numbers are those of terms."""
         return bool(np.all((self.term >= 0) & (self.term < self.n_terms)))

@@ -26,7 +26,7 @@ from pyrjsel.design.build import (
 from pyrjsel.design.extras import extra_names
 from pyrjsel.design.frame import Column, Table, array_series, as_array, as_pandas, read_array
 from pyrjsel.design.layout import Variable
-from pyrjsel.design.new_rows import conform
+from pyrjsel.design.new_rows import check_columns, conform
 from pyrjsel.design.safety import column_expression
 from pyrjsel.design.terms import Term
 from pyrjsel.design.wide.matrix import WideMatrix, as_wide, is_narrow
@@ -176,37 +176,64 @@ class WideLayout:
             raise DataError(f"The saved design given to {called()} cannot be read: its columns do not rise.")
         return cls(size, kept)
 
-    def rows_of(self, new: Any) -> tuple[WideMatrix | FloatArray, pd.Index]:
-        """Return the columns of new rows, and their labels.
+    def rows_of(
+        self, new: Any, terms: BoolArray | None = None, required: BoolArray | None = None
+    ) -> tuple[WideMatrix | FloatArray, pd.Index, BoolArray | None]:
+        """Return the columns of new rows, their labels, and which of the terms each row has.
+
+        Parameters
+        ----------
+        new : object
+            The user's data.
+        terms : bool array (D,), optional
+            The columns that are used; others are 0, or as they are where the matrix stays as it is given.
+        required : bool array (D,), optional
+            The columns without which a row is nothing, if others may be missing: these are then 0, and the
+            last of the three tells where. Only `terms` are looked at.
 
         Raises
         ------
+        UnknownNameError
+            If a data frame lacks a column that is needed.
         DataError
-            If they are no matrix with as many columns as that of the fit.
+            If they are no matrix with as many columns as that of the fit, or values are infinite.
         """
         new = as_pandas(new)
         made = as_wide(new, "new")
+        used = np.ones(self.kept.size, bool) if terms is None else terms
         if made is None:
-            made, index = self._converted(new)
+            made, index = self._converted(new, used, required)
         else:
             index = pd.RangeIndex(made.n)
         if made.n_columns != self.size:
             raise self._other_shape((made.n, made.n_columns))
         matrix = replace(made, kept=self.kept)
-        if np.isinf(np.concatenate(matrix.ends())).any() if matrix.n else False:
+        if np.isinf(np.concatenate(matrix.ends())[np.tile(used, 2)]).any() if matrix.n else False:
             raise DataError(f"The 'new' of {called()} has infinite values.")
-        return matrix.dense() if is_narrow(matrix.kept.size, matrix.n) else matrix, index
+        observed = None
+        if required is not None:
+            observed = np.zeros((matrix.n, used.size), bool)
+            observed[:, used] = ~np.isnan(matrix.dense(used))
+        if not is_narrow(matrix.kept.size, matrix.n):
+            return matrix, index, observed
+        X = matrix.dense()
+        X[:, ~used] = 0.0
+        if observed is not None:
+            X[~observed] = 0.0
+        return X, index, observed
 
-    def _converted(self, new: Any) -> tuple[WideMatrix, pd.Index]:
+    def _converted(
+        self, new: Any, used: BoolArray, required: BoolArray | None
+    ) -> tuple[WideMatrix, pd.Index]:
         """Return new rows of any other type as a matrix of float64, NaN where missing, and their labels."""
         if isinstance(new, (pd.DataFrame, pd.Series, Mapping)):
-            table = new_table(new, None)
-            lacking = [name for name in self.column_names if name not in table]
-            if lacking:
-                raise DataError(f"The 'new' of {called()} lacks the column(s) {listed(lacking)}.")
+            table, names = new_table(new, None), self.column_names
+            needed = used if required is None else required
+            check_columns([names[int(j)] for j in np.flatnonzero(needed)], table, names)
             values = np.full((len(table), self.size), np.nan)
-            for place, name in zip(self.kept, self.column_names, strict=True):
-                values[:, place] = _numbers(table.column(name))
+            for j in np.flatnonzero(used):
+                if names[int(j)] in table:
+                    values[:, self.kept[j]] = _numbers(table.column(names[int(j)]))
             return WideMatrix(values, len(table), np.arange(self.size)), table.index
         if scipy.sparse.issparse(new):
             new = checked_sparse(new, "new").toarray()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from functools import partial
 from typing import Any, ClassVar, cast
 
@@ -11,10 +12,13 @@ import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike
 
-from pyrjsel._typing import ByteArray, FloatArray, RNGLike, SeedLike
+from pyrjsel._called import called
+from pyrjsel._errors import NotAvailableError
+from pyrjsel._typing import BoolArray, ByteArray, FloatArray, IntArray, RNGLike, SeedLike
 from pyrjsel._validate import bad_value, check_choice, check_int, check_rng
-from pyrjsel.design import WideMatrix
+from pyrjsel.design import MissingColumnsError
 from pyrjsel.families import Statistic, Values
+from pyrjsel.model_space import PackedModels
 from pyrjsel.report import plot_check, plot_checks
 from pyrjsel.selection.evidence.gaussian import SingleModels
 from pyrjsel.selection.results.checks.predictive import (
@@ -25,18 +29,33 @@ from pyrjsel.selection.results.checks.predictive import (
     named_statistic,
     simulated_responses,
 )
+from pyrjsel.selection.results.measured.needs import (
+    check_incomplete,
+    columns_of,
+    terms_of,
+    terms_with,
+    with_advice,
+)
+from pyrjsel.selection.results.measured.submodels import FEWEST_DRAWS, SubmodelPrediction, Submodels
 from pyrjsel.selection.results.prediction import (
     PREDICTION_DRAWS,
     WHICH,
+    Averaging,
     ChunkedPrediction,
+    NewRows,
+    OfRows,
     Prediction,
     averaged_draws,
+    chosen_columns,
     chunks_of,
+    drawn_anew,
     mean_of,
+    own_draws,
     prediction_rows,
     rows_of_fit,
 )
 from pyrjsel.selection.results.tables import PosteriorTables
+from pyrjsel.selection.samplers.recording.gaussian_average import averaged_moments
 
 # Limit of simulated responses per row, and of draws of coefficients.
 MOST_DRAWS = 10**7
@@ -56,15 +75,16 @@ class Predictive(PosteriorTables):
         draws: int = PREDICTION_DRAWS,
         offset: ArrayLike | None = None,
         invalid: str = "raise",
+        incomplete: str = "nan",
     ) -> Prediction | Any:
         """Predict rows, with intervals.
 
         Parameters
         ----------
         new : DataFrame, or data in chunks, optional
-            Data with the variables of the formula; None means the training data. Chunks are an iterable of
-            data frames, a function that returns one, the path of a Parquet file or of a folder of them, a
-            pyarrow data set or a Dask data frame.
+            Data with the columns of :meth:`required_columns`; others may be missing, in part or as a whole.
+            None means the training data. Chunks are an iterable of data frames, a function that returns one,
+            the path of a Parquet file or of a folder of them, a pyarrow data set or a Dask data frame.
         which : {"bma", "hpm", "mpm", "bpm"}
             Average over all models, highest-probability model, median probability model, or best predictive
             model, as for :meth:`best`.
@@ -76,37 +96,77 @@ class Predictive(PosteriorTables):
         invalid : {"raise", "nan"}
             Treatment of new rows with infinite values, levels that did not occur in the fit, or terms that
             are not finite, such as the logarithm of 0: an error that names them, or NaN with a warning.
+        incomplete : {"nan", "submodels"}
+            Treatment of new rows with missing inputs, and of columns that `new` lacks: NaN, and an error; or
+            each row is averaged over the models all of whose variables it has ("pattern submodels" [1]_), as
+            if only these had been fitted: with their posterior probabilities, made to sum to 1.
 
         Returns
         -------
-        Prediction or ChunkedPrediction
-            Predictions, with methods ``mean()`` and ``summary_frame(alpha)``. For chunks they return an
+        Prediction, SubmodelPrediction or ChunkedPrediction
+            Predictions, with methods ``mean()`` and ``summary_frame(alpha)``; with
+            ``incomplete="submodels"`` this has a column ``mass``, the posterior mass of the models that a row
+            is averaged over, 1 for complete rows. For chunks they return an
             iterator over the predictions of each chunk, or a Dask series or data frame; with ``to=path`` they
             write a Parquet file.
 
         Raises
         ------
         ParameterError
-            If `which`, `draws` or the `offset` of chunks is not valid.
+            If `which`, `draws`, `incomplete` or the `offset` of chunks is not valid, or
+            ``incomplete="submodels"`` goes with another `which` than ``"bma"``.
         UnknownNameError
-            If a variable is missing from `new`.
+            If needed columns are missing from `new`: all are listed, and the predictions that need only what
+            is there. With ``incomplete="submodels"`` those of terms in `always` are needed.
         DataError
-            If a factor level did not occur in the fit, an input is infinite, and ``invalid="raise"``; or if
-            the offset is missing.
+            If a factor level did not occur in the fit, an input is infinite, and ``invalid="raise"``; if
+            the offset is missing; or if `new` has no column of the fit.
         NotAvailableError
             If `new` is None and the training data came in chunks, of which only sums were kept; if draws are
-            needed and the results were loaded without data, see :func:`pyrjsel.load`.
+            needed and the results were loaded without data, see :func:`pyrjsel.load`; with
+            ``incomplete="submodels"`` under a spike and slab, where every model has all columns.
+
+        Warns
+        -----
+        MissingDataWarning
+            With ``incomplete="submodels"``, if rows have no prediction: they lack a variable of a term that
+            is always in, or models that need only what they have hold less than 1e-6 of the posterior. It
+            counts them, and gives the call that fits the terms of such rows.
 
         Notes
         -----
+        Under a budget the average over all models needs more variables than the budget buys, see
+        :meth:`prediction_cost`: ``which="hpm"``, or ``incomplete="submodels"`` with the columns that were
+        measured, stays within it.
+
+        Averages over submodels use the kept draws of their coefficients, or new ones where there are fewer
+        than 200. The empty model needs nothing, and is among them if it was visited. ``EmpiricalBayes`` keeps
+        the g of the fit.
+
         For linear models, ``mean`` is computed from the posterior means of the coefficients (those in
         `coefficients` for the average over all models), without further error. For logistic and Poisson
         models it is an average over the draws. With independent draws, as after enumeration and for single
         models, its Monte Carlo standard error is at most about ``mean_se`` / sqrt(`draws`), 1.6 % of
         ``mean_se`` with 4,000; dependent draws of chains are worth fewer. Intervals and ``mean_se`` are
         computed from the draws. The same call gives the same numbers.
+
+        References
+        ----------
+        .. [1] Fletcher Mercaldo, S. and Blume, J. D. (2020). Missing data and prediction: the pattern
+           submodel. Biostatistics 21, 236-252.
+
+        Examples
+        --------
+        >>> import pyrjsel as rj
+        >>> births = rj.datasets.birthwt().data
+        >>> results = rj.linear("bwt ~ lwt + smoke + ht", births).fit()
+        >>> new = births[["lwt", "smoke"]].head(2)
+        >>> results.get_prediction(new, incomplete="submodels").summary_frame()["mass"].round(3).tolist()
+        [0.197, 0.197]
         """
-        return self._predict_new(new, self._chosen(which), offset, draws, invalid=invalid)
+        submodels = check_incomplete(self, which, incomplete)
+        gamma = self._chosen(which)
+        return self._predict_new(new, gamma, offset, draws, invalid=invalid, submodels=submodels)
 
     def predict(
         self,
@@ -117,6 +177,7 @@ class Predictive(PosteriorTables):
         offset: ArrayLike | None = None,
         to: str | os.PathLike[str] | None = None,
         invalid: str = "raise",
+        incomplete: str = "nan",
     ) -> pd.Series | Any:
         """Predict expected responses: means, success probabilities, or counts.
 
@@ -126,8 +187,8 @@ class Predictive(PosteriorTables):
         Parameters
         ----------
         new : DataFrame, or data in chunks, optional
-            Data with the variables of the formula, as for :meth:`get_prediction`; None means the training
-            data.
+            Data with the columns of :meth:`required_columns`, as for :meth:`get_prediction`; None means the
+            training data.
         which : {"bma", "hpm", "mpm", "bpm"}
             Average over all models, highest-probability model, median probability model, or best predictive
             model, as for :meth:`best`.
@@ -140,6 +201,9 @@ class Predictive(PosteriorTables):
             A Parquet file for the predictions of data in chunks.
         invalid : {"raise", "nan"}
             Treatment of rows that cannot be used, as for :meth:`get_prediction`.
+        incomplete : {"nan", "submodels"}
+            Treatment of new rows with missing inputs, and of columns that `new` lacks: NaN, and an error; or
+            each row is averaged over the models that need only the variables which it has.
 
         Returns
         -------
@@ -153,6 +217,17 @@ class Predictive(PosteriorTables):
         ParameterError, UnknownNameError, DataError, NotAvailableError
             As for :meth:`get_prediction`; for data in chunks the error names the chunk.
 
+        Warns
+        -----
+        MissingDataWarning
+            As for :meth:`get_prediction`.
+
+        Notes
+        -----
+        Under a budget the average over all models needs more variables than the budget buys, see
+        :meth:`prediction_cost`: ``which="hpm"``, or ``incomplete="submodels"`` with the columns that were
+        measured, stays within it.
+
         Examples
         --------
         >>> import pyrjsel as rj
@@ -161,8 +236,85 @@ class Predictive(PosteriorTables):
         >>> [len(part) for part in results.predict([births[:100], births[100:]])]
         [100, 89]
         """
-        gamma = self._chosen(which)
-        return mean_of(self._predict_new(new, gamma, offset, draws, spread=False, invalid=invalid), to)
+        submodels = check_incomplete(self, which, incomplete)
+        found = self._predict_new(
+            new, self._chosen(which), offset, draws, spread=False, invalid=invalid, submodels=submodels
+        )
+        return mean_of(found, to)
+
+    def required_columns(self, which: str = "bma") -> list[str]:
+        """Return the columns of new data that predictions need.
+
+        Parameters
+        ----------
+        which : {"bma", "hpm", "mpm", "bpm"}
+            As for :meth:`predict`. The average over all models needs the variables of all terms that some
+            model in it has, with the default number of draws; a single model needs its own.
+
+        Returns
+        -------
+        list of str
+            Names, in the order of the design, and that of the offset, if it was a column.
+
+        Raises
+        ------
+        ParameterError
+            If `which` is invalid.
+        NotAvailableError
+            If ``"bpm"`` needs rows that are not available.
+
+        Examples
+        --------
+        >>> import pyrjsel as rj
+        >>> births = rj.datasets.birthwt().data
+        >>> results = rj.logit("low ~ age + lwt + smoke + ht", births).fit(rng=1)
+        >>> results.required_columns("hpm"), results.required_columns()
+        (['lwt', 'ht'], ['age', 'lwt', 'smoke', 'ht'])
+        """
+        return columns_of(self.model.design, self._needed(self._chosen(which)))
+
+    def prediction_cost(self, which: str = "bma") -> float:
+        """Return what the variables cost that predictions need.
+
+        The average over all models needs more variables than any of its models, and its cost can exceed a
+        budget that all of them are within. ``which="hpm"`` stays within it, and so does
+        ``predict(new, incomplete="submodels")`` with the columns that were measured.
+
+        Parameters
+        ----------
+        which : {"bma", "hpm", "mpm", "bpm"}
+            As for :meth:`required_columns`.
+
+        Returns
+        -------
+        float
+            In units of the costs.
+
+        Raises
+        ------
+        NotAvailableError
+            If the model has no costs, or as for :meth:`required_columns`.
+        ParameterError
+            If `which` is invalid.
+
+        Examples
+        --------
+        >>> import pyrjsel as rj
+        >>> births = rj.datasets.birthwt().data
+        >>> minutes = {"lwt": 1, "smoke": 2, "ht": 5}
+        >>> results = rj.logit("low ~ lwt + smoke + ht", births, costs=minutes, budget=6).fit(rng=1)
+        >>> results.prediction_cost("hpm"), results.prediction_cost()
+        (6.0, 8.0)
+        """
+        if not self.model._priced:
+            raise NotAvailableError(f"{called()} needs costs: the model was made without any.")
+        return float(self.model.space.cost(self._needed(self._chosen(which)).astype(np.uint8)))
+
+    def _needed(self, gamma: ByteArray | None) -> BoolArray:
+        """Return the terms (J,) that predictions by a model (J,), or by all if None, need."""
+        if gamma is not None:
+            return terms_of(self.model, gamma)
+        return self._averaging(None, PREDICTION_DRAWS, False).terms
 
     def _predict_new(
         self,
@@ -173,15 +325,35 @@ class Predictive(PosteriorTables):
         *,
         spread: bool = True,
         invalid: str = "raise",
-    ) -> Prediction | ChunkedPrediction:
+        submodels: bool = False,
+        alone: bool = False,
+    ) -> Prediction | SubmodelPrediction | ChunkedPrediction:
         """Return predictions for rows, or for chunks of them, by one model (J,), or by all if None."""
         draws = check_int(draws, "draws", low=1, high=MOST_DRAWS)
-        predict = partial(self._predict_at, gamma=gamma, draws=draws, spread=spread)
+        terms, required, predict = self._predictor(gamma, draws, spread, submodels)
+        error = partial(with_advice, results=None if alone else self, partly=True)
         chunks = chunks_of(self.model, new)
         if chunks is not None:
-            return ChunkedPrediction(chunks, self.model.design, offset, predict, invalid)
-        x, extras, index = prediction_rows(self.model, new, {"offset": offset}, invalid)
-        return predict(x, extras["offset"], index)
+            design = self.model.design
+            return ChunkedPrediction.of(chunks, design, offset, predict, invalid, terms, required, error)
+        try:
+            rows = prediction_rows(self.model, new, {"offset": offset}, invalid, terms, required)
+        except MissingColumnsError as lacking:
+            raise error(lacking) from None
+        return predict(rows)
+
+    def _predictor(
+        self, gamma: ByteArray | None, draws: int, spread: bool, submodels: bool = False
+    ) -> tuple[BoolArray, BoolArray | None, Callable[[NewRows], Any]]:
+        """Return the terms (J,) that predictions use, those that rows must have, and what predicts rows."""
+        if submodels:
+            models = Submodels(self, draws, spread)
+            return models.terms, models.required, models.prediction
+        averaged = self._averaging(gamma, draws, spread)
+        columns = averaged.columns
+        none = np.empty((0, len(self.model.design.column_names) if columns is None else columns.size - 1))
+        made = self._predicted_by(replace(averaged, columns=None), none, np.empty(0), pd.RangeIndex(0))
+        return averaged.terms, None, OfRows(made, columns)
 
     def _chosen(self, which: str) -> ByteArray | None:
         """Return the model (J,) of a predictor, None for the average over all."""
@@ -200,39 +372,81 @@ class Predictive(PosteriorTables):
         """Return predictions for rows, with offset and weights as needed, see prediction_rows."""
         gamma = self._chosen(which)
         draws = check_int(draws, "draws", low=1, high=MOST_DRAWS)
-        x, extras, index = prediction_rows(self.model, new, given)
-        found = self._predict_at(x, extras["offset"], index, gamma, draws=draws, spread=spread)
-        return found, extras
+        terms, _, predict = self._predictor(gamma, draws, spread)
+        try:
+            rows = prediction_rows(self.model, new, given, None, terms)
+        except MissingColumnsError as lacking:
+            raise with_advice(lacking, self, False) from None
+        return predict(rows), rows.extras
 
-    def _predict_at(
-        self,
-        x: Any,
-        offset: FloatArray,
-        index: pd.Index,
-        gamma: ByteArray | None,
-        *,
-        draws: int | None = None,
-        spread: bool = True,
+    def _predict_at(self, x: Any, offset: FloatArray, index: pd.Index, gamma: ByteArray | None) -> Prediction:
+        """Return predictions for columns of the design (rows, D), by one model (J,), or by all if None."""
+        return self._predicted_by(self._averaging(gamma, PREDICTION_DRAWS, True), x, offset, index)
+
+    def _predicted_by(
+        self, averaged: Averaging, x: Any, offset: FloatArray, index: pd.Index, rows: IntArray | None = None
     ) -> Prediction:
-        """Return predictions for columns of the design (rows, D), by one model (J,), or by all if None.
+        """Return predictions for some rows of columns of the design (n, D), by draws of coefficients."""
+        model = self.model
+        made = self._prediction_kind(
+            chosen_columns(x, averaged.columns, rows), offset, index, averaged.coefficients,
+            model.regression.family, model.design.response, averaged.nuisance, averaged.means,
+        )  # fmt: skip
+        return cast(Prediction, model._predicted(made, self._stream(b"baseline")))
+
+    def _averaging(self, gamma: ByteArray | None, draws: int, spread: bool) -> Averaging:
+        """Return the coefficients of one model (J,), or of all if None.
 
         Without `spread` they have means only, and draws only if the means need them.
         """
-        results = self
-        family, name = results.model.regression.family, results.model.design.response
+        regression, narrow = self.model.regression, self._narrow(gamma)
         # Means of single models with Student-t errors are integrals, of which draws are a part.
-        exact = family.link == "identity" and (gamma is None or not family.expanded)
+        exact = regression.family.link == "identity" and (gamma is None or not regression.family.expanded)
         means = self._mean_coefficients(gamma) if exact else None
-        narrow = self._narrow(gamma)
-        if narrow is not None:
-            x = x.dense(narrow[1:] - 1) if isinstance(x, WideMatrix) else x[:, narrow[1:] - 1]
-            means = None if means is None else means[narrow]
+        if means is not None and narrow is not None:
+            means = means[narrow]
+        width = regression.n_columns if narrow is None else narrow.size
+        coefficients: FloatArray = np.empty((0, width))
+        nuisance: Values = {}
         if spread or means is None:
-            coefficients, nuisance = self._coefficient_draws(gamma, draws or PREDICTION_DRAWS)
-        else:
-            coefficients, nuisance = np.empty((0, x.shape[1] + 1)), {}
-        made = self._prediction_kind(x, offset, index, coefficients, family, name, nuisance, means)
-        return results.model._predicted(made, results._stream(b"baseline"))
+            coefficients, nuisance = self._coefficient_draws(gamma, draws)
+        if gamma is not None:
+            return Averaging(coefficients, nuisance, means, narrow, terms_of(self.model, gamma))
+        used = np.zeros(regression.n_columns, bool)
+        used[slice(None) if narrow is None else narrow] = np.any(coefficients != 0, axis=0)
+        if means is not None:
+            used[slice(None) if narrow is None else narrow] |= means != 0
+        terms = terms_with(regression.term_start, used)
+        return Averaging(coefficients, nuisance, means, narrow, terms)
+
+    def _averaging_within(self, inside: BoolArray, draws: int, spread: bool, label: bytes) -> Averaging:
+        """Return the coefficients of some of the models (m,), with a label of the stream of new draws."""
+        posterior, model, regression = self.posterior, self.model, self.model.regression
+        chosen = PackedModels(posterior.packed.chosen(np.flatnonzero(inside), ()).words, model.space.n_terms)
+        probability = np.where(inside, posterior.probability, 0.0) / posterior.probability[inside].sum()
+        terms, narrow, means = chosen.ever(), None, None
+        if self._prediction_kind is Prediction and model._family.independent:
+            narrow = regression.model_columns(terms)
+        if regression.family.link == "identity" and not regression.family.expanded:
+            _ = cast(SingleModels, self._marginal).moments  # which needs the training data
+            means = averaged_moments(regression, model.space, chosen, probability[inside]).mean
+            means = means if narrow is None else means[narrow]
+        width = regression.n_columns if narrow is None else narrow.size
+        if means is not None and not spread:
+            return Averaging(np.empty((0, width)), {}, means, narrow, terms)
+        own = posterior.draws
+        if own is not None:
+            kept = np.flatnonzero(inside[own.model[:, :: own.coefficients_every]].ravel())
+            if kept.size >= FEWEST_DRAWS:
+                kept = kept[:: max(1, kept.size // draws)]
+                found = own.vectors[kept] if narrow is None else own.vectors[kept][:, narrow]
+                values = {name: value.reshape(-1)[kept] for name, value in own.nuisance.items()}
+                return Averaging(found.toarray(), values, means, narrow, terms)
+        few, stream = narrow if model.design.wide else None, self._stream(label)
+        coefficients, nuisance = drawn_anew(posterior, probability, self._marginal, draws, stream, few)
+        if few is None and narrow is not None:
+            coefficients = coefficients[:, narrow]
+        return Averaging(coefficients, nuisance, means, narrow, terms)
 
     def _mean_coefficients(self, gamma: ByteArray | None) -> FloatArray:
         """Return posterior means (D + 1,) of coefficients of a linear model; averages over all if None."""
@@ -251,11 +465,7 @@ class Predictive(PosteriorTables):
         """
         results, columns = self, self._narrow(gamma)
         if gamma is not None and columns is not None:
-            regression = results.model.regression
-            single = cast(SingleModels, results._marginal)
-            _, found, nuisance = single.sample_own(gamma, draws, results._stream(b"single"))
-            found[:, 1:] /= regression.scale[columns[1:] - 1]
-            found[:, 0] -= found[:, 1:] @ regression.mean[columns[1:] - 1]
+            _, found, nuisance = own_draws(results._marginal, gamma, draws, results._stream(b"single"))
             return found, nuisance
         if gamma is not None:
             found, nuisance = results._marginal.sample(gamma, draws, results._stream(b"single"))

@@ -15,12 +15,20 @@ from numpy.typing import ArrayLike
 from pyrjsel._called import called, named
 from pyrjsel._core import special
 from pyrjsel._core._rows import ranges, summaries
-from pyrjsel._errors import ConvergenceWarning, DataError, NotAvailableError
+from pyrjsel._errors import ConvergenceWarning, DataError, NotAvailableError, PyrjselError
 from pyrjsel._once import kept_property
-from pyrjsel._typing import ByteArray, FloatArray
+from pyrjsel._typing import BoolArray, ByteArray, FloatArray
 from pyrjsel._validate import bad_value, check_choice, check_real, counted
 from pyrjsel._warnings import warn
-from pyrjsel.design import Chunks, Design, DesignData, as_chunks, as_pandas
+from pyrjsel.design import (
+    Chunks,
+    Design,
+    DesignData,
+    MissingColumnsError,
+    WideMatrix,
+    as_chunks,
+    as_pandas,
+)
 from pyrjsel.families import Family, Values, averages
 from pyrjsel.report.pareto import UNRELIABLE, pareto_shapes
 from pyrjsel.runtime import one_blas_thread
@@ -63,14 +71,45 @@ def averaged_draws(
         step = max(1, vectors.shape[0] // size)
         found = vectors[::step] if columns is None else vectors[::step][:, columns]
         return found.toarray(), {name: value.reshape(-1)[::step] for name, value in nuisance.items()}
-    models, counts = np.unique(resample(posterior.probability, size, rng), return_counts=True)
-    parts = [
-        single.sample(posterior.packed[model], int(count), rng)
-        for model, count in zip(models, counts, strict=True)
-    ]
-    coefficients = single.regression.to_raw(np.concatenate([drawn for drawn, _ in parts]))
-    values = [nuisance for _, nuisance in parts]
+    return drawn_anew(posterior, posterior.probability, single, size, rng)
+
+
+def drawn_anew(
+    posterior: Posterior,
+    probability: FloatArray,
+    single: SingleModel,
+    size: int,
+    rng: np.random.Generator,
+    columns: np.ndarray | None = None,
+) -> tuple[FloatArray, Values]:
+    """Return independent draws as :func:`averaged_draws` does, of models with a `probability` (m,)."""
+    models, counts = np.unique(resample(probability, size, rng), return_counts=True)
+    values: list[Values] = []
+    at = 0
+    coefficients = np.zeros((size, single.regression.n_columns if columns is None else columns.size))
+    for model, count in zip(models, counts, strict=True):
+        gamma, part = posterior.packed[model], coefficients[at : at + count]
+        nuisance: Values
+        if columns is None:
+            part[:], nuisance = single.sample(gamma, int(count), rng)
+        else:
+            own, drawn, nuisance = own_draws(single, gamma, int(count), rng)
+            part[:, np.searchsorted(columns, own)] = drawn
+        values.append(nuisance)
+        at += count
+    if columns is None:
+        coefficients = single.regression.to_raw(coefficients)
     return coefficients, {name: np.concatenate([each[name] for each in values]) for name in values[0]}
+
+
+def own_draws(
+    single: Any, gamma: ByteArray, size: int, rng: np.random.Generator
+) -> tuple[np.ndarray, FloatArray, Values]:
+    """Return columns (d,) of a linear model, draws (size, d) in units of the design, and of sigma^2."""
+    columns, found, nuisance = single.sample_own(gamma, size, rng)
+    found[:, 1:] /= single.regression.scale[columns[1:] - 1]
+    found[:, 0] -= found[:, 1:] @ single.regression.mean[columns[1:] - 1]
+    return columns, found, nuisance
 
 
 def moments_of(
@@ -121,14 +160,66 @@ def rows_of_fit(model: SelectionModel) -> DesignData:
     return model.data
 
 
+@dataclass(frozen=True)
+class Averaging:
+    """Coefficients that predictions are averaged over.
+
+    Attributes
+    ----------
+    coefficients : ndarray (m, d)
+        Draws in units of the design's columns.
+    nuisance : mapping of str to ndarray (m,)
+        Corresponding draws of nuisance parameters.
+    means : ndarray (d,) or None
+        Posterior means, for linear models.
+    columns : int array (d,) or None
+        Columns of the regression that these are, intercept first; None means all.
+    terms : bool array (J,)
+        Terms whose columns predictions need.
+    """
+
+    coefficients: FloatArray
+    nuisance: Values
+    means: FloatArray | None
+    columns: np.ndarray | None
+    terms: BoolArray
+
+
+@dataclass(frozen=True)
+class NewRows:
+    """Rows that are predicted.
+
+    Attributes
+    ----------
+    x : ndarray (rows, D) or WideMatrix
+        Columns of the design.
+    extras : dict of str to ndarray (rows,)
+        Offset and the like.
+    index : Index
+        Labels of the rows.
+    observed : bool array (rows, J) or None
+        The terms that each row has, if it may lack some.
+    """
+
+    x: Any
+    extras: dict[str, FloatArray]
+    index: pd.Index
+    observed: np.ndarray | None = None
+
+
 def prediction_rows(
-    model: SelectionModel, new: Any, given: Mapping[str, ArrayLike | None], invalid: str | None = None
-) -> tuple[FloatArray, dict[str, FloatArray], pd.Index]:
-    """Return columns (rows, D), offset and the like, and labels of new rows or of the training data.
+    model: SelectionModel,
+    new: Any,
+    given: Mapping[str, ArrayLike | None],
+    invalid: str | None = None,
+    terms: BoolArray | None = None,
+    required: BoolArray | None = None,
+) -> NewRows:
+    """Return new rows or the training data.
 
     `given` has the needed ones of ``offset`` and ``weights``, as given by the user or None. For None they are
-    read from the new rows if they were columns in the fit, and 0 or 1 if the fit had none. `invalid` is that
-    of :meth:`pyrjsel.design.Design.transform`.
+    read from the new rows if they were columns in the fit, and 0 or 1 if the fit had none. `invalid`, `terms`
+    and `required` are those of :meth:`pyrjsel.design.Design.transform`.
 
     Raises
     ------
@@ -146,18 +237,23 @@ def prediction_rows(
                 )
         data = rows_of_fit(model)
         found = {name: data.extras.get(name, np.full(data.n, ABSENT[name])) for name in given}
-        return data.X, found, data.index
-    return new_rows(model.design, new, given, invalid)
+        return NewRows(data.X, found, data.index)
+    return new_rows(model.design, new, given, invalid, terms, required)
 
 
 def new_rows(
-    design: Design, new: Any, given: Mapping[str, ArrayLike | None], invalid: str | None = None
-) -> tuple[FloatArray, dict[str, FloatArray], pd.Index]:
-    """Return columns, offset and the like, and labels of new rows, see :func:`prediction_rows`."""
+    design: Design,
+    new: Any,
+    given: Mapping[str, ArrayLike | None],
+    invalid: str | None = None,
+    terms: BoolArray | None = None,
+    required: BoolArray | None = None,
+) -> NewRows:
+    """Return new rows, see :func:`prediction_rows`."""
     known = design.extra_columns
     extras = {name: values for name, values in given.items() if values is not None}
     chosen = {**dict.fromkeys(set(known) - set(given)), **extras}
-    rows = design.transform(new, extras=chosen, invalid=invalid)
+    rows = design.transform(new, extras=chosen, invalid=invalid, terms=terms, required=required)
     found = {}
     for name in given:
         values = rows.extras.get(name)
@@ -167,7 +263,7 @@ def new_rows(
     if "weights" in found and np.any(found["weights"] < 0):
         smallest = np.nanmin(found["weights"])
         raise DataError(f"The 'weights' of {called()} must be non-negative. Got {smallest:g}.")
-    return rows.X, found, rows.index
+    return NewRows(rows.X, found, rows.index, rows.observed)
 
 
 @dataclass(frozen=True)
@@ -398,8 +494,10 @@ class _OfChunk:
     design : Design
     offset : str or None
         Column of the offset, if another than that of the fit.
-    prediction : Prediction
-        Predictions for no rows.
+    predict : callable
+        Returns predictions for :class:`NewRows`.
+    terms, required : bool array (J,) or None
+        As of :meth:`pyrjsel.design.Design.transform`.
     caller : str
         What the user called, for messages.
     invalid : {"raise", "nan"}
@@ -408,20 +506,43 @@ class _OfChunk:
 
     design: Design
     offset: str | None
-    prediction: Prediction
+    predict: Callable[[NewRows], Any]
+    terms: BoolArray
+    required: BoolArray | None
     caller: str
     invalid: str
 
-    def __call__(self, frame: pd.DataFrame, number: int, of: Callable[[Prediction], Any]) -> Any:
+    def __call__(self, frame: pd.DataFrame, number: int, of: Callable[[Any], Any]) -> Any:
         with named(f"{self.caller} (chunk {number})" if number else self.caller):
-            x, extras, index = new_rows(self.design, frame, {"offset": self.offset}, self.invalid)
-            return of(replace(self.prediction, x=x, offset=extras["offset"], index=index))
+            given = {"offset": self.offset}
+            rows = new_rows(self.design, frame, given, self.invalid, self.terms, self.required)
+            return of(self.predict(rows))
 
-    @property
-    def columns(self) -> list[str]:
-        """The columns that are read."""
+    def columns(self, names: list[str]) -> list[str]:
+        """Return the columns that are read, among their `names`."""
         offset = self.design.extra_columns.get("offset") if self.offset is None else self.offset
-        return [*self.design.variables, *([] if offset is None else [offset])]
+        known = [*self.design.variables_of(self.terms), *([] if offset is None else [offset])]
+        return [name for name in known if name in set(names)]
+
+
+@dataclass(frozen=True)
+class OfRows:
+    """Predictions for :class:`NewRows` by the draws of a prediction for no rows."""
+
+    prediction: Prediction
+    columns: np.ndarray | None = None
+
+    def __call__(self, rows: NewRows) -> Prediction:
+        """Predict rows."""
+        x = chosen_columns(rows.x, self.columns)
+        return replace(self.prediction, x=x, offset=rows.extras["offset"], index=rows.index)
+
+
+def chosen_columns(x: Any, columns: np.ndarray | None, rows: np.ndarray | None = None) -> Any:
+    """Return columns of a regression, intercept first, of some rows of a design; None means all."""
+    if columns is not None:
+        x = x.dense(columns[1:] - 1) if isinstance(x, WideMatrix) else x[:, columns[1:] - 1]
+    return x if rows is None else x[rows]
 
 
 class ChunkedPrediction:
@@ -430,13 +551,10 @@ class ChunkedPrediction:
     Parameters
     ----------
     chunks : Chunks
-    design : Design
-    offset : str or None
-        Column of the offset, if another than that of the fit.
-    predict : callable
-        Returns a :class:`Prediction` for columns, offset and labels of rows.
-    invalid : {"raise", "nan"}
-        Treatment of rows that cannot be used.
+    of_chunk : callable
+        Returns the predictions for the rows of a chunk.
+    advice : callable
+        Returns the error for missing columns with advice.
 
     Raises
     ------
@@ -447,16 +565,28 @@ class ChunkedPrediction:
     def __init__(
         self,
         chunks: Chunks,
+        of_chunk: _OfChunk,
+        advice: Callable[[MissingColumnsError], PyrjselError],
+    ) -> None:
+        self._chunks, self._of_chunk, self._advice = chunks, of_chunk, advice
+
+    @classmethod
+    def of(
+        cls,
+        chunks: Chunks,
         design: Design,
         offset: Any,
-        predict: Callable[..., Prediction],
-        invalid: str = "raise",
-    ) -> None:
+        predict: Callable[[NewRows], Any],
+        invalid: str,
+        terms: BoolArray,
+        required: BoolArray | None,
+        advice: Callable[[MissingColumnsError], PyrjselError],
+    ) -> ChunkedPrediction:
+        """Check the choices of a user."""
         check_choice(invalid, "invalid", ("raise", "nan"))
         if offset is not None and not isinstance(offset, str):
             raise bad_value("offset", "None or the name of a column, since 'new' comes in chunks", offset)
-        none = predict(np.empty((0, len(design.column_names))), np.empty(0), pd.RangeIndex(0))
-        self._chunks, self._of_chunk = chunks, _OfChunk(design, offset, none, called(), invalid)
+        return cls(chunks, _OfChunk(design, offset, predict, terms, required, called(), invalid), advice)
 
     def mean(self, to: str | os.PathLike[str] | None = None) -> Any:
         """Return the posterior mean of each row's expected response; NaN for rows with missing inputs.
@@ -509,7 +639,13 @@ class ChunkedPrediction:
 
     def each(self, of: Callable[[Any], Any], to: str | os.PathLike[str] | None) -> Any:
         """Return ``of`` the :class:`Prediction` of each chunk, as :meth:`mean` does."""
-        return self._chunks.map(partial(self._of_chunk, of=of), self._of_chunk.columns, to)
+        columns = self._of_chunk.columns(self._chunks.names)
+        # Chunks without any column that is needed have rows nevertheless.
+        columns = columns or self._chunks.names[:1]
+        try:
+            return self._chunks.map(partial(self._of_chunk, of=of), columns, to)
+        except MissingColumnsError as error:
+            raise self._advice(error) from None
 
 
 def _mean(found: Prediction) -> pd.Series:
@@ -525,14 +661,12 @@ def chunks_of(model: SelectionModel, new: Any) -> Chunks | None:
     return as_chunks(as_pandas(new), "new") if model.design.formula else None
 
 
-def mean_of(found: Prediction | ChunkedPrediction, to: str | os.PathLike[str] | None) -> Any:
+def mean_of(found: Any, to: str | os.PathLike[str] | None) -> Any:
     """Return expected responses; of chunks, written to a file `to` unless it is None."""
     return each_of(found, _mean, to)
 
 
-def each_of(
-    found: Prediction | ChunkedPrediction, of: Callable[[Any], Any], to: str | os.PathLike[str] | None
-) -> Any:
+def each_of(found: Any, of: Callable[[Any], Any], to: str | os.PathLike[str] | None) -> Any:
     """Return ``of(found)``; of chunks, ``of`` each, written to a file `to` unless it is None."""
     if isinstance(found, ChunkedPrediction):
         return found.each(of, to)

@@ -326,7 +326,8 @@ class SelectionResults(Predictive):
 
     def _log_densities(self, coefficients: FloatArray, nuisance: Values) -> FloatArray:
         """Return log densities (n, m) of the responses given draws of coefficients."""
-        x, given, index = prediction_rows(self.model, None, {"offset": None, "weights": None})
+        rows = prediction_rows(self.model, None, {"offset": None, "weights": None})
+        x, given, index = rows.x, rows.extras, rows.index
         if len(x) * len(coefficients) > MOST_DENSITIES:
             raise ParameterError(
                 f"The 'log_likelihood' parameter of {called()} must be False for {len(x):,} rows and "

@@ -252,7 +252,7 @@ class SingleModelResults:
         Parameters
         ----------
         new : DataFrame, or data in chunks, optional
-            Data with the variables of the formula; None means the training data.
+            Data with the columns that the model uses; None means the training data.
         draws : int, default 4000
             Number of posterior draws, which other than linear models need.
         offset : array_like, optional
@@ -267,7 +267,9 @@ class SingleModelResults:
         Series, iterator of Series, Dask series or None
             Expected responses, in the order and with the index of `new`.
         """
-        found = self._results._predict_new(new, self._gamma, offset, draws, spread=False, invalid=invalid)
+        found = self._results._predict_new(
+            new, self._gamma, offset, draws, spread=False, invalid=invalid, alone=True
+        )
         return mean_of(found, to)
 
     def get_prediction(
@@ -283,7 +285,7 @@ class SingleModelResults:
         Parameters
         ----------
         new : DataFrame, or data in chunks, optional
-            Data with the variables of the formula; None means the training data.
+            Data with the columns that the model uses; None means the training data.
         draws : int, default 4000
             Number of posterior draws of the coefficients.
         offset : array_like, optional
@@ -296,7 +298,7 @@ class SingleModelResults:
         Prediction or ChunkedPrediction
             Predictions, with a method ``summary_frame(alpha)``.
         """
-        return self._results._predict_new(new, self._gamma, offset, draws, invalid=invalid)
+        return self._results._predict_new(new, self._gamma, offset, draws, invalid=invalid, alone=True)
 
     def summary(self) -> Report:
         """Return the summary: the model among all, its fit and its coefficients.

@@ -134,7 +134,7 @@ def test_dask(fits, new, kind):
     same(frame.compute(scheduler="sync"), results.get_prediction(rows, draws=DRAWS).summary_frame())
     # As workers get them.
     work = pickle.loads(pickle.dumps(results.get_prediction(parts)._of_chunk))
-    same(work(rows, 1, type(work.prediction).mean), results.predict(rows))
+    same(work(rows, 1, type(work.predict.prediction).mean), results.predict(rows))
     with pytest.raises(rj.ParameterError, match=r"None for a Dask data frame: call to_parquet\(\)"):
         results.predict(parts, to="rows.parquet")
     with pytest.raises(rj.UnknownNameError, match="needs the column 'a'"):

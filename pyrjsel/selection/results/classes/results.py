@@ -19,6 +19,7 @@ from pyrjsel.report import class_scores
 from pyrjsel.results import true_classes
 from pyrjsel.selection.regression.validation import INTERCEPT
 from pyrjsel.selection.results.classes.prediction import ClassPrediction
+from pyrjsel.selection.results.measured.needs import check_incomplete
 from pyrjsel.selection.results.prediction import PREDICTION_DRAWS, each_of, mean_of, rows_of_fit
 from pyrjsel.selection.results.results import SelectionResults
 from pyrjsel.selection.results.single import SingleModelResults
@@ -145,13 +146,14 @@ class ClassResults(SelectionResults):
         offset: None = None,
         to: str | os.PathLike[str] | None = None,
         invalid: str = "raise",
+        incomplete: str = "nan",
     ) -> pd.DataFrame | Any:
         """Predict probabilities of the classes.
 
         Parameters
         ----------
         new : DataFrame, or data in chunks, optional
-            Data with the variables of the formula; None means the training data.
+            Data with the columns of :meth:`required_columns`; None means the training data.
         which : {"bma", "hpm", "mpm", "bpm"}
             Average over all models, highest-probability model, median probability model, or best predictive
             model, as for :meth:`best`.
@@ -163,6 +165,8 @@ class ClassResults(SelectionResults):
             A Parquet file for the predictions of data in chunks.
         invalid : {"raise", "nan"}
             Treatment of rows that cannot be used, as for :meth:`SelectionResults.get_prediction`.
+        incomplete : {"nan", "submodels"}
+            Treatment of rows with missing inputs, as for :meth:`SelectionResults.get_prediction`.
 
         Returns
         -------
@@ -176,8 +180,7 @@ class ClassResults(SelectionResults):
             As for :meth:`get_prediction`.
         """
         _refuse(offset)
-        gamma = self._chosen(which)
-        return mean_of(self._predict_new(new, gamma, None, draws, spread=False, invalid=invalid), to)
+        return mean_of(self._new_rows(new, which, draws, invalid, incomplete, spread=False), to)
 
     def get_prediction(
         self,
@@ -187,12 +190,13 @@ class ClassResults(SelectionResults):
         draws: int = PREDICTION_DRAWS,
         offset: ArrayLike | None = None,
         invalid: str = "raise",
+        incomplete: str = "nan",
     ) -> ClassPrediction | Any:
         """Predict probabilities of the classes, with intervals.
 
         Parameters
         ----------
-        new, which, draws, offset, invalid : optional
+        new, which, draws, offset, invalid, incomplete : optional
             As for :meth:`predict`.
 
         Returns
@@ -207,7 +211,14 @@ class ClassResults(SelectionResults):
             As for :meth:`SelectionResults.get_prediction`.
         """
         _refuse(offset)
-        return self._predict_new(new, self._chosen(which), None, draws, invalid=invalid)
+        return self._new_rows(new, which, draws, invalid, incomplete)
+
+    def _new_rows(
+        self, new: Any, which: str, draws: int, invalid: str, incomplete: str, *, spread: bool = True
+    ) -> Any:
+        """Return predictions of rows."""
+        submodels, gamma = check_incomplete(self, which, incomplete), self._chosen(which)
+        return self._predict_new(new, gamma, None, draws, spread=spread, invalid=invalid, submodels=submodels)
 
     def classify(
         self,
@@ -217,12 +228,13 @@ class ClassResults(SelectionResults):
         draws: int = PREDICTION_DRAWS,
         to: str | os.PathLike[str] | None = None,
         invalid: str = "raise",
+        incomplete: str = "nan",
     ) -> pd.Series | Any:
         """Return the most probable class of each row.
 
         Parameters
         ----------
-        new, which, draws, to, invalid : optional
+        new, which, draws, to, invalid, incomplete : optional
             As for :meth:`predict`.
 
         Returns
@@ -236,8 +248,7 @@ class ClassResults(SelectionResults):
         ParameterError, UnknownNameError, DataError, NotAvailableError
             As for :meth:`get_prediction`.
         """
-        gamma = self._chosen(which)
-        found = self._predict_new(new, gamma, None, draws, spread=False, invalid=invalid)
+        found = self._new_rows(new, which, draws, invalid, incomplete, spread=False)
         return each_of(found, partial(_most_probable, design=self.model.design), to)
 
     def score(
