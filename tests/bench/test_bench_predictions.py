@@ -120,3 +120,20 @@ def test_bench_groups_of_calibration(table):
     quick = min(seconds(lambda: groups(mean, weights))[0] for _ in range(9))
     slow = min(seconds(lambda: np.unique(mean, return_inverse=True))[0] for _ in range(9))
     table.add("groups of calibration, 100,000 rows", "of the time of sorting", quick / slow, "ratio")
+
+
+@pytest.mark.parametrize("name", ["linear", "logit"])
+def test_bench_submodels(table, name):
+    """Of 100,000 rows with 50 patterns of missing values, each averaged over its own models."""
+    rng = np.random.default_rng(1)
+    x = rng.normal(size=(ROWS, 12))
+    data = pd.DataFrame(x, columns=[f"x{j}" for j in range(12)])
+    eta = x[:, :5] @ [0.12, 0.1, 0.1, 0.05, 0.05]
+    data["y"] = eta + rng.normal(size=ROWS) if name == "linear" else 1.0 * (rng.logistic(size=ROWS) < eta)
+    results = getattr(rj, name)("y ~ .", data[:1000]).fit(rng=1, progress=False)
+    gone = rng.random((50, 12)) < 0.3
+    new = data.drop(columns="y").mask(gone[np.arange(ROWS) % 50])
+    assert 45 <= len(new.isna().drop_duplicates()) <= 50
+    spent, found = seconds(lambda: results.predict(new, incomplete="submodels"))
+    assert found.notna().all()
+    table.add("predictions of 100,000 rows, 50 patterns", name, spent, "s", target=3.0)

@@ -20,6 +20,7 @@ from pyrjsel.model_space import BUDGET_TOLERANCE
 from pyrjsel.report import plot_frontier, scalar_stats
 from pyrjsel.selection.comparable import same_data, same_space
 from pyrjsel.selection.evidence.laplace import MarginalLikelihood
+from pyrjsel.selection.results.measured.needs import average_note
 from pyrjsel.selection.results.tables import PosteriorTables
 from pyrjsel.selection.samplers.listing import probability_error
 
@@ -213,7 +214,9 @@ def frontier_table(
         rows, found = [rows[k] for k in new], [found[k] for k in new]
     _warn_of_few(rows, found)
     table = pd.DataFrame(rows, columns=COLUMNS)
-    table.attrs["note"] = _note(found)
+    # Of the run that covers the largest of these budgets.
+    more = average_note(found[-1].results)
+    table.attrs["note"] = _note(found) if more is None else f"{_note(found)} {more}"
     return table
 
 

@@ -36,7 +36,12 @@ from pyrjsel.selection.results.measured.needs import (
     terms_with,
     with_advice,
 )
-from pyrjsel.selection.results.measured.submodels import FEWEST_DRAWS, SubmodelPrediction, Submodels
+from pyrjsel.selection.results.measured.submodels import (
+    FEWEST_DRAWS,
+    NEW_DRAWS,
+    SubmodelPrediction,
+    Submodels,
+)
 from pyrjsel.selection.results.prediction import (
     PREDICTION_DRAWS,
     WHICH,
@@ -139,9 +144,9 @@ class Predictive(PosteriorTables):
         :meth:`prediction_cost`: ``which="hpm"``, or ``incomplete="submodels"`` with the columns that were
         measured, stays within it.
 
-        Averages over submodels use the kept draws of their coefficients, or new ones where there are fewer
-        than 200. The empty model needs nothing, and is among them if it was visited. ``EmpiricalBayes`` keeps
-        the g of the fit.
+        Averages over submodels use those of the draws that are of these models, or up to 1,000 new ones
+        where there are fewer than 200. The empty model needs nothing, and is among them if it was visited.
+        ``EmpiricalBayes("global")`` keeps the g of the fit.
 
         For linear models, ``mean`` is computed from the posterior means of the coefficients (those in
         `coefficients` for the average over all models), without further error. For logistic and Poisson
@@ -442,8 +447,20 @@ class Predictive(PosteriorTables):
                 found = own.vectors[kept] if narrow is None else own.vectors[kept][:, narrow]
                 values = {name: value.reshape(-1)[kept] for name, value in own.nuisance.items()}
                 return Averaging(found.toarray(), values, means, narrow, terms)
+        elif draws <= PREDICTION_DRAWS and not model.design.wide:
+            # Independent draws of all models: those of these models have no other coefficients.
+            known, values = self._averaged
+            outside = np.ones(regression.n_columns, bool)
+            outside[regression.model_columns(terms)] = False
+            kept = np.flatnonzero(~np.any(known[:, outside] != 0, axis=1))
+            if kept.size >= FEWEST_DRAWS:
+                part = known[kept] if narrow is None else known[np.ix_(kept, narrow)]
+                return Averaging(
+                    part, {name: each[kept] for name, each in values.items()}, means, narrow, terms
+                )
         few, stream = narrow if model.design.wide else None, self._stream(label)
-        coefficients, nuisance = drawn_anew(posterior, probability, self._marginal, draws, stream, few)
+        size = min(draws, NEW_DRAWS)
+        coefficients, nuisance = drawn_anew(posterior, probability, self._marginal, size, stream, few)
         if few is None and narrow is not None:
             coefficients = coefficients[:, narrow]
         return Averaging(coefficients, nuisance, means, narrow, terms)

@@ -19,6 +19,7 @@ from pyrjsel.report import Plot, plot_sizes, to_arviz
 from pyrjsel.results import Description, RecordedRun
 from pyrjsel.selection.protocols import SelectionModel
 from pyrjsel.selection.results.frontier import draw_frontier, frontier_table
+from pyrjsel.selection.results.measured.needs import average_note
 from pyrjsel.selection.results.plots import (
     DRAWN,
     plot_column_densities,
@@ -364,7 +365,8 @@ class SelectionResults(Predictive):
             One row per budget, in increasing order: ``budget``; ``terms``, ``size``, ``cost`` and
             ``deviance`` of the best model within the budget (the deviance as in :attr:`models`);
             ``posterior``, its probability given the budget, with ``mcse``; ``mass``, the total probability of
-            the models within the budget in that run. ``attrs["note"]`` describes the source of the figures.
+            the models within the budget in that run. ``attrs["note"]`` describes the source of the figures,
+            and says what the variables of an average over all models cost beside those of the best model.
             After enumeration they are exact, up to the integration error in `mcse`. After sampling they use
             the draws within the budget: `posterior` is the proportion of visits, and the best model is the
             most visited one; a better one may not have been visited. Without any such draw the row is NaN,
@@ -557,6 +559,7 @@ class SelectionResults(Predictive):
         ]
         if self.model._priced:
             text = "Deviance of the best model under each budget; larger dots are more probable."
+            text = " ".join([text, *filter(None, [average_note(self)])])
             plots.append(Plot("Frontier", text, self.plot_frontier))
         if self.posterior.draws is not None:
             text = "Traces and histograms of size, cost, log posterior and number of changed terms, by chain."

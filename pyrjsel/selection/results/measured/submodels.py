@@ -20,8 +20,11 @@ from pyrjsel._warnings import warn
 from pyrjsel.selection.results.measured.needs import fit_again
 from pyrjsel.selection.results.prediction import NewRows, Prediction
 
-# Least posterior mass of the models that a row is averaged over, and fewest kept draws of their coefficients.
-LEAST_MASS, FEWEST_DRAWS = 1e-6, 200
+# Least posterior mass of the models that a row is averaged over, fewest kept draws of their coefficients, and
+# most new ones: each of their models takes time.
+LEAST_MASS, FEWEST_DRAWS, NEW_DRAWS = 1e-6, 200, 1000
+# Most terms that a message lists.
+MOST_TERMS = 25
 
 
 @dataclass(frozen=True, eq=False)
@@ -131,12 +134,16 @@ class Submodels:
                 )
                 continue
             most = max((each for each in some if each not in fixed), key=lambda each: each.rows.size)
-            known = [names[j] for j in np.flatnonzero(most.has)]
+            known, without = (
+                [names[j] for j in np.flatnonzero(self.terms & has)] for has in (most.has, ~most.has)
+            )
+            again = f"without the terms {listed([repr(name) for name in without])}"
+            if len(known) <= MOST_TERMS:
+                again = f"with the terms {known!r}: {fit_again(self.results.model, known)}"
             warn(
                 f"{sum(counts):,} of {len(index):,} rows have predictions of NaN by {called()}: models that "
-                f"need only what these rows have hold less than {LEAST_MASS:g} of the posterior mass. Fit "
-                f"again with the terms [{', '.join(map(repr, known))}], which "
-                f"{most.rows.size:,} of them have: {fit_again(self.results.model, known)}",
+                f"need only what these rows have hold less than {LEAST_MASS:g} of the posterior mass. For "
+                f"{most.rows.size:,} of them, fit again {again}",
                 MissingDataWarning,
             )
 
