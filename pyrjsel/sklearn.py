@@ -97,7 +97,8 @@ class _Estimator(BaseEstimator):
         if mixed:
             validate_data(self, X, reset=False, skip_check_array=True)
         else:
-            X = validate_data(self, X, dtype=np.float64, reset=False, ensure_all_finite=self._finite)
+            finite = "allow-nan" if getattr(self, "incomplete", "nan") == "submodels" else self._finite
+            X = validate_data(self, X, dtype=np.float64, reset=False, ensure_all_finite=finite)
         return self._frame(X)
 
 
@@ -118,6 +119,7 @@ class _Selection(_Estimator):
         always: str | Iterable[str] = (),
         max_size: int | None = None,
         which: str = "bma",
+        incomplete: str = "nan",
         sampler: str = "auto",
         draws: int | str = AUTO,
         mcse: float = MCSE,
@@ -134,6 +136,7 @@ class _Selection(_Estimator):
         self.always = always
         self.max_size = max_size
         self.which = which
+        self.incomplete = incomplete
         self.sampler = sampler
         self.draws = draws
         self.mcse = mcse
@@ -188,8 +191,8 @@ class _Selection(_Estimator):
 
     def _predicted(self, X: Any) -> FloatArray:
         """Return expected responses of new rows."""
-        rows = self._new(X)
-        found: FloatArray = self.results_.predict(rows[self._used], self.which).to_numpy()
+        rows = self._new(X)[self._used]
+        found: FloatArray = self.results_.predict(rows, self.which, incomplete=self.incomplete).to_numpy()
         return found
 
 
@@ -205,6 +208,9 @@ class SelectionClassifier(ClassifierMixin, _Selection):
         :class:`pyrjsel.MultinomialSelection`.
     which : {"bma", "hpm", "mpm"}
         Predict with the average over all models, the highest-probability or the median probability model.
+    incomplete : {"nan", "submodels"}
+        With ``"submodels"`` missing values are allowed in predictions: each row is averaged over the models
+        that need only the columns which it has, as by ``SelectionResults.predict``. A fit allows none.
     sampler, draws, mcse, chains : optional
         As for ``LogitSelection.fit``.
     fit_options : mapping of str to object, optional
@@ -345,6 +351,12 @@ class SelectionClassifier(ClassifierMixin, _Selection):
             Classes.
         """
         probabilities = self.predict_proba(X)
+        if np.isnan(probabilities).any():
+            count = int(np.isnan(probabilities).any(axis=1).sum())
+            raise DataError(
+                f"{count:,} of {len(probabilities):,} rows given to {called()} have no prediction: "
+                "predict_proba, which is NaN there, says why."
+            )
         return np.asarray(self.classes_[probabilities.argmax(axis=1)])
 
 
@@ -359,6 +371,9 @@ class SelectionRegressor(RegressorMixin, _Selection):
         Priors and constraints, as for :class:`pyrjsel.LinearSelection`.
     which : {"bma", "hpm", "mpm"}
         Predict with the average over all models, the highest-probability or the median probability model.
+    incomplete : {"nan", "submodels"}
+        With ``"submodels"`` missing values are allowed in predictions: each row is averaged over the models
+        that need only the columns which it has, as by ``SelectionResults.predict``. A fit allows none.
     sampler, draws, mcse, chains : optional
         As for ``LinearSelection.fit``.
     fit_options : mapping of str to object, optional

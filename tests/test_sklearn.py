@@ -354,3 +354,31 @@ def test_probabilities_are_at_most_one():
     found = clone(PROBIT).set_params(family="cloglog").fit(X, y)
     assert found.predict_proba(X).max() <= 1.0
     np.testing.assert_array_equal(found.decision_function(X) > 0, found.predict(X) == 1)
+
+
+def test_rows_with_missing_columns():
+    """Averages over submodels, as of the results; a class needs a prediction."""
+    rng = np.random.default_rng(1)
+    X = rng.normal(size=(100, 3))
+    y = (X[:, 0] + rng.logistic(size=100) > 0).astype(int)
+    usual = SelectionClassifier(random_state=1).fit(X, y)
+    new = X[:4].copy()
+    new[0, 0] = new[1, 2] = np.nan
+    with pytest.raises(ValueError, match="NaN"):
+        usual.predict_proba(new)
+    made = SelectionClassifier(random_state=1, incomplete="submodels").fit(X, y)
+    found = made.predict_proba(new)
+    frame = pd.DataFrame(new, columns=["x0", "x1", "x2"])
+    np.testing.assert_array_equal(found[:, 1], made.results_.predict(frame, incomplete="submodels"))
+    np.testing.assert_allclose(found[2:], usual.predict_proba(new[2:]), atol=1e-12)
+    assert set(made.predict(new)) <= {0, 1}
+    made.which = "hpm"
+    with pytest.raises(rj.ParameterError, match="'nan' with which='hpm'"):
+        made.predict(new)
+    strong = SelectionClassifier(random_state=1, incomplete="submodels")
+    strong.fit(np.tile(X, (20, 1)), np.tile(y, 20))
+    with (
+        pytest.warns(rj.MissingDataWarning),
+        pytest.raises(rj.DataError, match=r"1 of 4 rows .* no prediction"),
+    ):
+        strong.predict(new)

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -20,7 +21,7 @@ from pyrjsel.design.frame import Level, Table, array_series, as_frame, complete,
 from pyrjsel.design.labels import LabelDesign
 from pyrjsel.design.layout import Factor, Variable
 from pyrjsel.design.levels import learn_levels
-from pyrjsel.design.new_rows import conform, valid_rows
+from pyrjsel.design.new_rows import check_columns, conform, valid_rows
 from pyrjsel.design.safety import Expression, check_functions, column_expression
 from pyrjsel.design.terms import Term, make_terms
 
@@ -291,7 +292,9 @@ class InputDesign:
         X, _, index = self.valid_rows(new, None)
         return X, index
 
-    def valid_rows(self, new: Any, invalid: str | None) -> tuple[FloatArray, IntArray, pd.Index]:
+    def valid_rows(
+        self, new: Any, invalid: str | None, used: BoolArray | None = None
+    ) -> tuple[FloatArray, IntArray, pd.Index]:
         """Compute the inputs of the new rows that can be used.
 
         Parameters
@@ -301,6 +304,8 @@ class InputDesign:
         invalid : {"raise", "nan"}, or None
             Whether rows with infinite values or inputs that are not finite are an error or left out; None is
             an error that does not name this choice.
+        used : ndarray of bool, shape (p,), optional
+            The inputs that are computed, of whose variables alone columns are needed; others are NaN.
 
         Returns
         -------
@@ -312,11 +317,22 @@ class InputDesign:
             Index of `new`, m rows.
         """
         table = new_table(new, None if self.formula else self.variables)
-        return *valid_rows(self._compute, table, invalid), table.index
+        places = range(len(self.inputs)) if used is None else np.flatnonzero(used).tolist()
+        chosen = [self.inputs[j].expression for j in places]
+        by_variable = {name: one.label for one in reversed(chosen) for name in one.variables}
+        needed = [name for name in self.variables if name in by_variable]
+        check_columns(needed, table, self.variables, by_variable)
+        return *valid_rows(partial(self._compute, places=places), table, invalid), table.index
 
-    def _compute(self, table: Table) -> FloatArray:
+    def variables_of(self, used: BoolArray) -> list[str]:
+        """Return the columns of the data that some of the inputs, a mask (p,), use."""
+        chosen = [self.inputs[j].expression for j in np.flatnonzero(used)]
+        return [name for name in self.variables if any(name in one.variables for one in chosen)]
+
+    def _compute(self, table: Table, places: Iterable[int]) -> FloatArray:
         X = np.full((len(table), len(self.inputs)), np.nan)
-        for j, one in enumerate(self.inputs):
+        for j in places:
+            one = self.inputs[j]
             columns = {
                 name: conform(table.column(name, one.expression.label), self.variables[name])
                 for name in one.expression.variables

@@ -18,7 +18,7 @@ from pyrjsel.design.calls import parse_call
 from pyrjsel.design.frame import Column, Level, Table, as_frame
 from pyrjsel.design.layout import Factor, Variable
 from pyrjsel.design.levels import find_levels, kind_of, labelled, learn_levels, read_labelled
-from pyrjsel.design.new_rows import conform, valid_rows
+from pyrjsel.design.new_rows import check_columns, conform, valid_rows
 from pyrjsel.design.safety import Expression, check_functions, column_expression
 
 Function = Callable[..., object]
@@ -318,6 +318,8 @@ class LabelDesign:
         """
         check_choice(unseen, "unseen", ("raise", "mark"))
         table = new_table(new, None if self.formula else self.names)
+        variables = [name for factor in self.factors for name in factor.expression.variables]
+        check_columns(variables, table, variables)
         codes = np.full((len(table), len(self.factors)), MISSING_ROW, dtype=np.int64)
         found, rows = valid_rows(partial(self._codes, unseen=unseen, missing=missing), table, invalid)
         codes[rows] = found

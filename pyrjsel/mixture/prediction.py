@@ -73,6 +73,12 @@ def kept(posterior: MixturePosterior) -> tuple[FloatArray, FloatArray, FloatArra
     return mean, variance, weight, prior
 
 
+def ever_selected(posterior: MixturePosterior) -> BoolArray:
+    """Return which inputs (p,) some draw that predicts has selected."""
+    mean = kept(posterior)[0]
+    return np.asarray(~np.isnan(mean[:, 0]).all(axis=0))
+
+
 def selected(mean: FloatArray, inputs: list[int]) -> BoolArray:
     """Return which draws (S,) of means (S, D, p) have all of some inputs."""
     gone = np.asarray(np.isnan(mean[:, 0, inputs]).any(axis=1), dtype=bool)

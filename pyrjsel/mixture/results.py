@@ -18,7 +18,7 @@ from pyrjsel.design import AbsentRows
 from pyrjsel.design.frame import Level
 from pyrjsel.mixture.plots import plot_components
 from pyrjsel.mixture.posterior import MixturePosterior, SubsetDraws
-from pyrjsel.mixture.prediction import class_densities, class_probabilities, places_of
+from pyrjsel.mixture.prediction import class_densities, class_probabilities, ever_selected, places_of
 from pyrjsel.mixture.protocols import MixtureModel
 from pyrjsel.mixture.sampler import KERNELS, SERIES, run, thinning
 from pyrjsel.mixture.saving import KIND, SCHEMA, content_of
@@ -275,8 +275,37 @@ class MixtureResults(ModelSpaceResults[MixtureModel]):
         """
         if new is None:
             return self.model.z, np.arange(len(self.model.z)), self.model.data.index
-        X, rows, index = self.model.design.valid_rows(new, invalid)
+        X, rows, index = self.model.design.valid_rows(new, invalid, ever_selected(self.posterior))
         return self.model.scaling.units(X), rows, index
+
+    def required_columns(self) -> list[str]:
+        """Return the columns of new data that predictions need: those of inputs in some draw.
+
+        Missing values in them are allowed, and integrated out.
+
+        Returns
+        -------
+        list of str
+            Names, in the order of the inputs.
+        """
+        return self.model.design.variables_of(ever_selected(self.posterior))
+
+    def prediction_cost(self) -> float:
+        """Return what the inputs cost that predictions need, which can exceed a budget.
+
+        Returns
+        -------
+        float
+            In units of the costs.
+
+        Raises
+        ------
+        NotAvailableError
+            If the model has no costs.
+        """
+        if not self.model._priced:
+            raise NotAvailableError(f"{called()} needs costs: the model was made without any.")
+        return float(self.model.space.cost(ever_selected(self.posterior).astype(np.uint8)))
 
     def predict(self, new: Any = None, *, invalid: str = "raise") -> pd.DataFrame:
         """Return class probabilities.
@@ -284,7 +313,8 @@ class MixtureResults(ModelSpaceResults[MixtureModel]):
         Parameters
         ----------
         new : DataFrame, optional
-            Rows with the variables of the formula, NaN if missing. The default is the rows of the fit.
+            Rows with the columns of :meth:`required_columns`, NaN if missing; others may be left out. The
+            default is the rows of the fit.
         invalid : {"raise", "nan"}
             Treatment of new rows with infinite values or inputs that are not finite, such as the logarithm of
             0: an error that names them, or NaN with a warning.

@@ -438,3 +438,11 @@ def test_an_interrupted_pass_has_the_rows_so_far():
     results.update(frame.iloc[seen:])
     assert results.path.index.tolist() == list(range(60))
     assert f"Interrupted passes have left out {60 - seen} rows" in str(results.summary())
+
+
+def test_all_missing_columns_are_listed():
+    rng = np.random.default_rng(1)
+    data = pd.DataFrame(rng.normal(size=(30, 4)), columns=list("abcy"))
+    results = rj.kernel_regression("y ~ a + b + c", data).fit(particles=50, rng=1, progress=False)
+    with pytest.raises(rj.UnknownNameError, match="needs 2 columns that the data do not have: 'a', 'c'"):
+        results.predict(data[["b"]])

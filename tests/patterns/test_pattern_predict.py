@@ -1,11 +1,13 @@
 """Predictions: linear predictors of new cases have the law of all coefficients, compressed or not."""
 
 import numpy as np
+import pandas as pd
 import pytest
 from pattern_cases import make_features
 from reference_groups import list_patterns
 from scipy import stats
 
+import pyrjsel as rj
 from pyrjsel.patterns import find_groups
 from pyrjsel.patterns.matching import match
 from pyrjsel.patterns.prediction import class_probabilities, linear_predictors, predict_probabilities
@@ -152,3 +154,14 @@ def test_no_rows():
     assert predict_probabilities(
         sums, sigma, "cauchy", groups, features, empty, np.random.default_rng(1)
     ).shape == (0, 3)
+
+
+@pytest.mark.filterwarnings("ignore:The run has")
+def test_all_missing_columns_are_listed():
+    rng = np.random.default_rng(1)
+    data = pd.DataFrame(rng.choice(list("pq"), (40, 4)), columns=list("abcy"))
+    results = rj.pattern_logit("y ~ interactions(a, b, c, order=2)", data).fit(
+        draws=20, chains=1, rng=1, progress=False
+    )
+    with pytest.raises(rj.UnknownNameError, match="needs 2 columns that the data do not have: 'a', 'c'"):
+        results.predict(data[["b"]])

@@ -449,15 +449,15 @@ class Predictive(PosteriorTables):
                 return Averaging(found.toarray(), values, means, narrow, terms)
         elif draws <= PREDICTION_DRAWS and not model.design.wide:
             # Independent draws of all models: those of these models have no other coefficients.
-            known, values = self._averaged
+            known, behind = self._averaged
             outside = np.ones(regression.n_columns, bool)
             outside[regression.model_columns(terms)] = False
             kept = np.flatnonzero(~np.any(known[:, outside] != 0, axis=1))
             if kept.size >= FEWEST_DRAWS:
+                kept = kept[:: max(1, kept.size // draws)]
                 part = known[kept] if narrow is None else known[np.ix_(kept, narrow)]
-                return Averaging(
-                    part, {name: each[kept] for name, each in values.items()}, means, narrow, terms
-                )
+                values = {name: each[kept] for name, each in behind.items()}
+                return Averaging(part, values, means, narrow, terms)
         few, stream = narrow if model.design.wide else None, self._stream(label)
         size = min(draws, NEW_DRAWS)
         coefficients, nuisance = drawn_anew(posterior, probability, self._marginal, size, stream, few)

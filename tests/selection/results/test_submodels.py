@@ -8,6 +8,7 @@ import pandas as pd
 import pytest
 
 import pyrjsel as rj
+from pyrjsel.selection.results.measured.needs import fit_again
 
 NAMES = list("abcdef")
 ROWS, PATTERNS = 120, 100
@@ -367,8 +368,25 @@ def test_models_with_too_little_mass(data):
         frame = results.get_prediction(new, incomplete="submodels").summary_frame()
     (text,) = [str(one.message) for one in caught]
     assert text.startswith("2 of 3 rows have predictions of NaN by get_prediction")
+    assert "fit again with the terms ['b', 'c', 'd', 'e', 'f']" in text
     assert "LinearSelection.from_formula('linear ~ b + c + d + e + f', data, ...).fit()" in text
     assert frame["mean"].isna().tolist() == frame["mass"].isna().tolist() == [True, True, False]
+
+
+def test_the_call_that_fits_again_is_short():
+    """It lists the terms that rows have, or those that they lack, or some of these."""
+    rng = np.random.default_rng(1)
+    frame = pd.DataFrame(rng.normal(size=(80, 61)), columns=["y", *(f"v{j}" for j in range(60))])
+    model, names = rj.linear("y ~ .", frame), list(frame.columns[1:])
+    assert fit_again(model, names[2:], names[:2]) == (
+        "fit again without the terms ['v0', 'v1']: "
+        "LinearSelection.from_formula('y ~ . - v0 - v1', data, ...).fit()"
+    )
+    assert rj.linear("y ~ . - v0 - v1", frame).term_names == tuple(names[2:])
+    assert fit_again(model, names[30:], names[:30]).endswith("'v7', ... (30 in all)")
+    model = rj.LinearSelection(frame["y"], frame[names])
+    assert "LinearSelection(y, X[['v0']], ...)" in fit_again(model, names[:1], names[1:])
+    assert "LinearSelection(y, X.drop(columns=['v0']), ...)" in fit_again(model, names[1:], names[:1])
 
 
 def test_terms_that_are_always_in(data):

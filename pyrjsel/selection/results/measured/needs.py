@@ -10,13 +10,15 @@ import numpy as np
 from pyrjsel._called import called
 from pyrjsel._errors import NotAvailableError, ParameterError, UnknownNameError
 from pyrjsel._typing import BoolArray, ByteArray
-from pyrjsel._validate import check_choice
+from pyrjsel._validate import check_choice, listed
 from pyrjsel.design import Design, MissingColumnsError
 from pyrjsel.selection.priors.spike_slab import SpikeSlab
 from pyrjsel.selection.protocols import SelectionModel
 from pyrjsel.selection.results.tables import PosteriorTables
 
 INCOMPLETE = ("nan", "submodels")
+# Most terms that a message lists.
+MOST_TERMS = 25
 
 
 def terms_of(model: SelectionModel, gamma: ByteArray) -> BoolArray:
@@ -111,9 +113,18 @@ def average_note(results: Any) -> str | None:
     )
 
 
-def fit_again(model: SelectionModel, terms: Sequence[str]) -> str:
-    """Return the call that fits the model with some of its terms."""
+def fit_again(model: SelectionModel, terms: Sequence[str], without: Sequence[str]) -> str:
+    """Return what to do for rows that have some `terms` and not others, with the call if it is short."""
     kind, design = type(model).__name__, model.design
+    few = len(terms) <= MOST_TERMS
+    if not few and len(without) > MOST_TERMS:
+        return f"fit again without the terms {listed([repr(name) for name in without])}"
     if design.formula:
-        return f"{kind}.from_formula({design.restrict(terms).formula!r}, data, ...).fit()"
-    return f"{kind}({design.response}, X[{list(terms)!r}], ...).fit()"
+        less = "".join(f" - {name}" for name in without)
+        formula = design.restrict(terms).formula if few else f"{design.formula}{less}"
+        call = f"{kind}.from_formula({formula!r}, data, ...).fit()"
+    else:
+        columns = f"X[{list(terms)!r}]" if few else f"X.drop(columns={list(without)!r})"
+        call = f"{kind}({design.response}, {columns}, ...).fit()"
+    said = f"with the terms {list(terms)!r}" if few else f"without the terms {list(without)!r}"
+    return f"fit again {said}: {call}"

@@ -23,8 +23,6 @@ from pyrjsel.selection.results.prediction import NewRows, Prediction
 # Least posterior mass of the models that a row is averaged over, fewest kept draws of their coefficients, and
 # most new ones: each of their models takes time.
 LEAST_MASS, FEWEST_DRAWS, NEW_DRAWS = 1e-6, 200, 1000
-# Most terms that a message lists.
-MOST_TERMS = 25
 
 
 @dataclass(frozen=True, eq=False)
@@ -137,13 +135,10 @@ class Submodels:
             known, without = (
                 [names[j] for j in np.flatnonzero(self.terms & has)] for has in (most.has, ~most.has)
             )
-            again = f"without the terms {listed([repr(name) for name in without])}"
-            if len(known) <= MOST_TERMS:
-                again = f"with the terms {known!r}: {fit_again(self.results.model, known)}"
             warn(
                 f"{sum(counts):,} of {len(index):,} rows have predictions of NaN by {called()}: models that "
                 f"need only what these rows have hold less than {LEAST_MASS:g} of the posterior mass. For "
-                f"{most.rows.size:,} of them, fit again {again}",
+                f"{most.rows.size:,} of them, {fit_again(self.results.model, known, without)}",
                 MissingDataWarning,
             )
 
