@@ -167,7 +167,7 @@ class Predictive(PosteriorTables):
         >>> results = rj.linear("bwt ~ lwt + smoke + ht", births).fit()
         >>> new = births[["lwt", "smoke"]].head(2)
         >>> results.get_prediction(new, incomplete="submodels").summary_frame()["mass"].round(3).tolist()
-        [0.197, 0.197]
+        [0.208, 0.208]
         """
         submodels = check_incomplete(self, which, incomplete)
         gamma = self._chosen(which)
@@ -272,9 +272,9 @@ class Predictive(PosteriorTables):
         --------
         >>> import pyrjsel as rj
         >>> births = rj.datasets.birthwt().data
-        >>> results = rj.logit("low ~ age + lwt + smoke + ht", births).fit(rng=1)
+        >>> results = rj.linear("bwt ~ age + lwt + smoke", births).fit()
         >>> results.required_columns("hpm"), results.required_columns()
-        (['lwt', 'ht'], ['age', 'lwt', 'smoke', 'ht'])
+        (['lwt', 'smoke'], ['age', 'lwt', 'smoke'])
         """
         return columns_of(self.model.design, self._needed(self._chosen(which)))
 
