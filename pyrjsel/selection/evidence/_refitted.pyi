@@ -1,7 +1,10 @@
 from collections.abc import Callable
 from typing import final
 
-from pyrjsel._typing import ByteArray
+import numpy as np
+from numpy.typing import NDArray
+
+from pyrjsel._typing import FloatArray
 from pyrjsel.selection.evidence._conjugate import ConjugateEvidence
 from pyrjsel.selection.evidence._evidence import Evidence
 
@@ -11,6 +14,10 @@ class RefittedEvidence(Evidence):
         self,
         n_terms: int,
         inner: ConjugateEvidence,
-        find: Callable[[ByteArray], float],
-        known: dict[bytes, float],
+        rows: FloatArray,
+        rounding: FloatArray,
+        start: NDArray[np.intc],
+        spare: float,
+        most_fit: float,
+        find: Callable[[bytes], float],
     ) -> None: ...

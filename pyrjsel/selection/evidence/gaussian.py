@@ -1,6 +1,7 @@
 """Evidence of gaussian models: compiled, for chains; and of single models, with moments and draws."""
 
 from dataclasses import dataclass
+from functools import lru_cache
 
 import numpy as np
 from scipy.linalg import lapack, qr, solve_triangular
@@ -23,6 +24,8 @@ from pyrjsel.selection.regression.wide import WideColumns
 
 # Number of rows of a Gram matrix that are kept if they are computed on demand.
 FEWEST_KEPT = 64
+# Values of models that fit nearly perfectly that are kept by a chain.
+REFITS = 2**14
 
 
 def variance_evidence(regression: GaussianRegression) -> VarianceEvidence:
@@ -148,8 +151,20 @@ def evidence_of(
     if not close and not perfect:
         return inner
     single = SingleModels(regression)
+
+    @lru_cache(maxsize=REFITS)
+    def find(model: bytes) -> float:
+        return single.log_marginal(np.frombuffer(model, np.uint8)) - regression.constant
+
     return RefittedEvidence(
-        regression.n_terms, inner, lambda gamma: single.log_marginal(gamma) - regression.constant, {}
+        regression.n_terms,
+        inner,
+        regression.triangle,
+        regression.rounding,
+        regression.starts,
+        2.0 * regression.b,
+        (1.0 - DOUBTFUL) * regression.total if regression.prior.quadrature else np.inf,
+        find,
     )
 
 
@@ -201,6 +216,7 @@ class _Solved:
     left: float
     total: float
     from_rows: bool = False
+    independent: bool = True
 
     def residual(self, shrink: FloatArray) -> FloatArray:
         """Return the residual sums of squares at values (k,) of the shrinkage factor."""
@@ -225,6 +241,11 @@ class SingleModels:
         """Return the columns of a model, from 0, without the intercept."""
         return self.regression.model_columns(gamma)[1:] - 1
 
+    @property
+    def _by_rows(self) -> bool:
+        """Whether models whose sums of squares have lost too many digits are decomposed by their rows."""
+        return self.regression.prior.rank_tol > 0 and self.regression.rooted is not None
+
     def exists(self, gamma: np.ndarray) -> bool:
         """Return whether model `gamma` (J,) has a coefficient prior."""
         prior, columns = self.regression.prior, self._columns(gamma)
@@ -235,12 +256,16 @@ class SingleModels:
 
         The improper densities of the intercept and, without a prior of it, of log sigma^2 count as 1.
         """
-        if not self.exists(gamma):
-            return -np.inf
         regression = self.regression
+        if self._columns(gamma).size > regression.most_columns and regression.prior.rank_tol > 0:
+            return -np.inf
+        if not self._by_rows and not self.exists(gamma):
+            return -np.inf
         if not regression.prior.scaled:
             return float(log_marginals(regression, np.atleast_2d(gamma))[0])
         found = self._solve(gamma)
+        if not found.independent:
+            return -np.inf
         d = found.b.size
         if found.from_rows:
             return regression.prior.log_value(regression, d, found.left) + regression.constant
@@ -361,7 +386,7 @@ class SingleModels:
         a.flat[:: columns.size + 1] += precision
         own = a.diagonal().copy()
         factor, failed = lapack.dpotrf(a, lower=1, clean=1)
-        known = regression.prior.rank_tol > 0 and regression.rooted is not None
+        known = self._by_rows
         if known and (failed or np.any(factor.diagonal() ** 2 < DOUBTFUL * own)):
             return self._from_rows(columns)
         if failed:
@@ -379,6 +404,9 @@ class SingleModels:
         rows = regression.rows_with_response(columns)
         (triangle,) = qr(rows.T, mode="r", check_finite=False)
         upper, image = triangle[:d, :d], triangle[:d, d]
+        length = np.sqrt(np.einsum("ij,ij->i", rows[:-1], rows[:-1]))
+        if np.any(np.abs(np.diag(upper)) <= regression.rounding[columns] * length):
+            return _Solved(upper.T, image, 0.0, 0.0, regression.total, True, independent=False)
         b = solve_triangular(upper, image)
         left = float(np.sum(triangle[d:, d] ** 2))
         left = regression.residual(rows, rows[:-1] * b[:, None], left) + 2.0 * regression.b

@@ -338,11 +338,12 @@ class Prediction:
         """Return which rows of linear predictors (rows, m), of some `mean`, have none that draws can tell."""
         out = np.zeros(len(eta), bool)
         if self.family.unbounded:
-            top = ranges(eta)[:, 1]
+            top = eta.max(axis=1)
             with np.errstate(over="ignore"):
                 limit = np.log(max(FAR, SHARE * eta.shape[1]))
                 wide = np.flatnonzero((np.exp(top - limit) > mean) | np.isinf(mean))
-            out[wide] = pareto_shapes(np.exp(eta[wide] - top[wide, None])) > UNRELIABLE
+            if wide.size:
+                out[wide] = pareto_shapes(np.exp(eta[wide] - top[wide, None])) > UNRELIABLE
         return out
 
     def simulate(
