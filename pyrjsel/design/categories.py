@@ -208,7 +208,7 @@ def _rounded(one: Any, other: Any) -> Any:
 def _merged(levels: tuple[Level, ...]) -> tuple[Level, ...]:
     """Return levels without those that equal others up to rounding; of equal ones the shortest stays."""
     numbers = sorted(level for level in levels if isinstance(level, float))
-    if not _rounded(np.array(numbers[1:]), np.array(numbers[:-1])).any():
+    if len(numbers) < 2 or not _rounded(np.array(numbers[1:]), np.array(numbers[:-1])).any():
         return levels
     groups: list[list[Level]] = []
     for level in numbers:

@@ -24,7 +24,9 @@ ROUNDING = 2e-15
 FEWEST = 8 * DEGREE
 
 
-def averages(function: Callable[[FloatArray], FloatArray], x: FloatArray) -> FloatArray:
+def averages(
+    function: Callable[[FloatArray], FloatArray], x: FloatArray, ends: FloatArray | None = None
+) -> FloatArray:
     """Return averages (rows,) of a smooth function over the rows of `x` (rows, m), up to rounding.
 
     Where the function is a polynomial of moderate degree over the range of a row, up to rounding, that is
@@ -35,10 +37,12 @@ def averages(function: Callable[[FloatArray], FloatArray], x: FloatArray) -> Flo
     function : callable
         Of numbers, for arrays of them.
     x : contiguous ndarray (rows, m)
+    ends : ndarray (rows, 2), optional
+        Smallest and largest value of each row, if they are known.
     """
     if x.shape[1] < FEWEST:
         return np.asarray(function(x).mean(axis=1))
-    low, high = ranges(x).T
+    low, high = (ranges(x) if ends is None else ends).T
     middle, half = 0.5 * (low + high), np.maximum(0.5 * (high - low), np.finfo(float).tiny)
     with np.errstate(over="ignore", invalid="ignore"):
         series = function(middle[:, None] + half[:, None] * NODES) @ SERIES

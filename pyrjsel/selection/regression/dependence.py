@@ -14,6 +14,7 @@ from pyrjsel.selection.priors.gaussian import RANK_TOL
 from pyrjsel.selection.regression.columns import (
     CLEAR,
     LEAST,
+    NAMED,
     UNCENTRED,
     Ranked,
     clear_by,
@@ -106,6 +107,8 @@ def _above(terms: Sequence[Term], term: Term) -> IntArray:
 def _gone(terms: Sequence[Term], columns: "_Columns") -> list[int]:
     """Return the columns that are left out, in increasing order."""
     gone: list[int] = []
+    if columns.clear():
+        return gone
     for term in terms:
         if len(term.columns) > 1:
             above = np.setdiff1d(_above(terms, term), gone)
@@ -154,6 +157,11 @@ class _Columns:
         scale = np.where(length > 0, length, 1.0)
         rounding = np.maximum(least, UNCENTRED * largest * root / scale)
         return cls(mean, length, rows / scale[:, None], rounding)
+
+    def clear(self) -> bool:
+        """Whether not even all columns together are near a dependence, as far as that is quickly seen."""
+        few = len(self.rows) <= min(NAMED, self.rows.shape[1])
+        return few and bool(np.all(self.scale > 0)) and clear_by(self.rows @ self.rows.T, CLEAR)
 
     def dependent(self, above: IntArray, own: IntArray) -> list[int]:
         """Return those of the columns `own` that depend on the intercept, those `above` and earlier ones."""

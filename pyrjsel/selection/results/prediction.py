@@ -334,11 +334,14 @@ class Prediction:
         for part, eta in self._predictors(rows):
             yield part, self._means(eta)
 
-    def _endless(self, eta: FloatArray, mean: FloatArray) -> np.ndarray:
-        """Return which rows of linear predictors (rows, m), of some `mean`, have none that draws can tell."""
+    def _endless(self, eta: FloatArray, mean: FloatArray, top: FloatArray | None = None) -> np.ndarray:
+        """Return which rows of linear predictors (rows, m), of some `mean`, have none that draws can tell.
+
+        `top` (rows,) are the largest of each row, if they are known.
+        """
         out = np.zeros(len(eta), bool)
         if self.family.unbounded:
-            top = eta.max(axis=1)
+            top = eta.max(axis=1) if top is None else top
             with np.errstate(over="ignore"):
                 limit = np.log(max(FAR, SHARE * eta.shape[1]))
                 wide = np.flatnonzero((np.exp(top - limit) > mean) | np.isinf(mean))
@@ -412,8 +415,9 @@ class Prediction:
             endless = np.zeros(out.size, bool)
             for part, eta in self._predictors(np.flatnonzero(self.complete), PASSED):
                 with np.errstate(over="ignore"):  # expected counts far outside the data may be infinite
-                    out[part] = averages(self.family.mean, eta)
-                endless[part] = self._endless(eta, out[part])
+                    ends = ranges(eta)
+                    out[part] = averages(self.family.mean, eta, ends)
+                endless[part] = self._endless(eta, out[part], ends[:, 1])
             out[endless] = np.nan
             if self.family.events:
                 np.clip(out, 0.0, 1.0, out=out)  # rounding errors of averages
