@@ -4,6 +4,14 @@ Every error derives from :class:`PyrjselError` and, where Python has a fitting o
 too, so that both ``except pyrjsel.PyrjselError`` and ``except ValueError`` work.
 """
 
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from typing import Self
+
+    from pyrjsel._typing import BoolArray
+
 
 class PyrjselError(Exception):
     """Base class of all errors that the package raises deliberately."""
@@ -18,7 +26,45 @@ class FormulaError(PyrjselError, ValueError):
 
 
 class DataError(PyrjselError, ValueError):
-    """The data cannot be used: empty, infinite, of a single class, or of the wrong type."""
+    """The data cannot be used: empty, infinite, of a single class, or of the wrong type.
+
+    Parameters
+    ----------
+    *text : str
+        The message.
+
+    Attributes
+    ----------
+    rows : ndarray of bool, shape (n,), or None
+        The rows that cannot be used, if it is about some of n rows.
+    names : tuple of str
+        Columns of the data with these values.
+    """
+
+    rows: "BoolArray | None" = None
+    names: tuple[str, ...] = ()
+
+    @classmethod
+    def of_rows(cls, text: str, rows: "BoolArray", names: "Sequence[str]" = ()) -> "Self":
+        """Return an error about some rows.
+
+        Parameters
+        ----------
+        text : str
+            The message.
+        rows : ndarray of bool, shape (n,)
+            These rows.
+        names : sequence of str
+            Columns with the values.
+
+        Returns
+        -------
+        DataError
+            With both.
+        """
+        made = cls(text)
+        made.rows, made.names = rows, tuple(names)
+        return made
 
 
 class UnknownNameError(PyrjselError, KeyError):

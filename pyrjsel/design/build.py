@@ -24,7 +24,7 @@ from pyrjsel.design.categories import (
 from pyrjsel.design.evaluate import Evaluator
 from pyrjsel.design.extras import extra_names, read_extra
 from pyrjsel.design.formula import CodingFactor, Subterm, code_terms
-from pyrjsel.design.frame import Column, InvalidRowsError, Kind, Level, Table
+from pyrjsel.design.frame import Column, Kind, Level, Table
 from pyrjsel.design.layout import Factor, Layout, Variable, split_levels, width
 from pyrjsel.design.safety import Expression, is_boolean, read_expression
 from pyrjsel.design.terms import make_terms, sort_terms
@@ -211,7 +211,7 @@ def check_finite(columns: Sequence[Column]) -> None:
     if infinite:
         names = ", ".join(map(repr, list(infinite)[:10]))
         text = f"The data of {called()} have infinite values in the column(s) {names}."
-        raise InvalidRowsError(text, np.logical_or.reduce(list(infinite.values())), list(infinite))
+        raise DataError.of_rows(text, np.logical_or.reduce(list(infinite.values())), list(infinite))
 
 
 def make_variables(columns: Mapping[str, Held], names: Sequence[str]) -> dict[str, Variable]:

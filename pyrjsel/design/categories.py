@@ -13,7 +13,7 @@ from pyrjsel._errors import DataError, DataWarning
 from pyrjsel._typing import FloatArray, IntArray
 from pyrjsel._validate import check_unicode, show
 from pyrjsel._warnings import warn
-from pyrjsel.design.frame import InvalidRowsError, Level, plain_level
+from pyrjsel.design.frame import Level, plain_level
 from pyrjsel.design.safety import Expression
 
 # Relative difference of numbers that are one level: rounding to single precision changes them by up to 6e-8.
@@ -226,7 +226,7 @@ def level_codes(value: Categories, levels: tuple[Level, ...], expression: Expres
     codes = level_positions(value.values, levels)
     if (codes < 0).any():
         unseen = pd.unique(value.values[codes < 0]).tolist()
-        raise InvalidRowsError(
+        raise DataError.of_rows(
             f"{called()} got unseen levels of the column {', '.join(map(repr, expression.variables))} in the "
             f"term {expression.label!r}: {listed_levels(unseen)}. Levels in the fit: "
             f"{listed_levels(levels)}.",

@@ -495,9 +495,9 @@ class Design:
     ) -> tuple[DesignRows, BoolArray]:
         """Return the columns of new rows, and which rows differ from those of the fit in one left out."""
         if isinstance(self.layout, WideLayout):
-            X, index, observed = self.layout.rows_of(new, terms, required)
+            X, index, observed = self.layout.rows_of(new, terms, required, invalid)
             table = Table(pd.DataFrame(index=index))
-            found = DesignRows(X, index, compute_extras(self.extra_columns, extras, table), observed)
+            found = DesignRows(X, index, compute_extras(self.extra_columns, extras, table, invalid), observed)
             return found, np.zeros(len(index), bool)
         table, functions, aliases = self._table(new), self.functions, self.aliases
         layout, columns, observed = self.layout, np.arange(len(self.layout.column_names)), None

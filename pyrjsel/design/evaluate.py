@@ -18,7 +18,7 @@ from pyrjsel._errors import DataError, FormulaError, ParameterError
 from pyrjsel._typing import FloatArray
 from pyrjsel._validate import show
 from pyrjsel.design.categories import Asked, Categories, Contrast, check_asked
-from pyrjsel.design.frame import Column, InvalidRowsError, array_series, as_array, plain_level
+from pyrjsel.design.frame import Column, array_series, as_array, plain_level
 from pyrjsel.design.safety import ARRAY_FUNCTIONS, MAX_INTEGER, SPLINES, STATEFUL, Expression, stateful_calls
 from pyrjsel.design.transforms import OutsideKnotsError, State, Summary, apply_transform, summarise_transform
 
@@ -428,7 +428,7 @@ class Evaluator:
         bad = ~np.isfinite(numbers).all(axis=1)
         if bad.any():
             what = "NaN" if np.isnan(numbers).any() else "infinite values"
-            raise InvalidRowsError(
+            raise DataError.of_rows(
                 f"{called()} computed {what} for the term {self._expression.label!r} in {int(bad.sum())} "
                 f"of {self._n_rows} rows that have no missing value. Check its arguments.",
                 np.asarray(bad),
@@ -451,7 +451,7 @@ class Evaluator:
             start = f"{called()} cannot compute {self._expression.label!r}: "
             if isinstance(error, OutsideKnotsError):
                 names = self._expression.variables
-                raise OutsideKnotsError(f"{start}{error}", error.rows, names) from error
+                raise OutsideKnotsError.of_rows(f"{start}{error}", error.rows, names) from error
             if isinstance(error, DataError):
                 raise DataError(f"{start}{error}") from error
             said = error.args[-1] if error.args else type(error).__name__

@@ -137,37 +137,16 @@ def as_pandas(data: Any) -> Any:
         ) from error
 
 
-class InvalidRowsError(DataError):
-    """Some rows have values that cannot be used.
-
-    Parameters
-    ----------
-    text : str
-        The message.
-    rows : ndarray of bool, shape (n,)
-        These rows.
-    names : sequence of str
-        Columns with the values.
-    """
-
-    def __init__(self, text: str, rows: np.ndarray, names: Sequence[str] = ()) -> None:
-        super().__init__(text)
-        self.rows = rows
-        self.names = tuple(names)
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        return type(self), (str(self), self.rows, self.names)
-
-
 @contextmanager
 def placed(positions: IntArray, n_rows: int) -> Iterator[None]:
-    """Name rows of an :class:`InvalidRowsError` among all `n_rows`, of which a part is at `positions`."""
+    """Name the rows of a :class:`DataError` among all `n_rows`, of which a part is at `positions`."""
     try:
         yield
-    except InvalidRowsError as error:
-        rows = np.zeros(n_rows, dtype=bool)
-        rows[positions[error.rows]] = True
-        error.rows = rows
+    except DataError as error:
+        if error.rows is not None:
+            rows = np.zeros(n_rows, dtype=bool)
+            rows[positions[error.rows]] = True
+            error.rows = rows
         raise
 
 

@@ -14,7 +14,7 @@ from pyrjsel._typing import FloatArray, IntArray
 from pyrjsel.design.categories import Categories, level_codes
 from pyrjsel.design.evaluate import Evaluator
 from pyrjsel.design.formula import Subterm
-from pyrjsel.design.frame import Column, InvalidRowsError, Kind, Level
+from pyrjsel.design.frame import Column, Kind, Level
 from pyrjsel.design.safety import Expression, level_expression
 from pyrjsel.design.terms import Term, make_terms
 from pyrjsel.design.transforms import State
@@ -235,7 +235,7 @@ def assemble(
     if bad:
         names = ", ".join(repr(column_names[column]) for column in bad[:8])
         text = f"{called()} computed infinite values in the column(s) {names}."
-        raise InvalidRowsError(text, np.asarray(~np.isfinite(X).all(axis=1)))
+        raise DataError.of_rows(text, np.asarray(~np.isfinite(X).all(axis=1)))
     return X
 
 

@@ -31,7 +31,7 @@ from pyrjsel.design.categories import (
     used_levels,
 )
 from pyrjsel.design.evaluate import Evaluator
-from pyrjsel.design.frame import Column, InvalidRowsError, Kind, Level, Table, complete, placed
+from pyrjsel.design.frame import Column, Kind, Level, Table, complete, placed
 from pyrjsel.design.layout import Factor
 from pyrjsel.design.safety import MAX_INTEGER, Expression
 from pyrjsel.design.transforms import State
@@ -199,7 +199,7 @@ def find_levels(
     if unseen == "raise" and len(rows) < n_rows and not gaps:
         lacking = np.ones(n_rows, dtype=bool)
         lacking[rows] = False
-        raise InvalidRowsError(
+        raise DataError.of_rows(
             f"{called()} got missing values of the term {expression.label!r} in {n_rows - len(rows)} rows. "
             "No row of the fit has a missing value, so this is an unseen level.",
             lacking,

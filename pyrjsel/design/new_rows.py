@@ -16,7 +16,7 @@ from pyrjsel.design.build import Response, check_finite
 from pyrjsel.design.categories import Categories, listed_levels
 from pyrjsel.design.evaluate import Evaluator
 from pyrjsel.design.extras import extra_names, read_extra
-from pyrjsel.design.frame import Column, InvalidRowsError, Table, complete, placed
+from pyrjsel.design.frame import Column, Table, complete, placed
 from pyrjsel.design.layout import Factor, Layout, Variable
 from pyrjsel.design.levels import find_levels
 from pyrjsel.design.transforms import OutsideKnotsError
@@ -156,7 +156,7 @@ def valid_rows(compute: Callable[[Table], T], table: Table, invalid: str | None)
     Parameters
     ----------
     compute : callable
-        Raises :class:`InvalidRowsError` for rows with infinite values, unseen levels, or terms that are not
+        Raises :class:`DataError` with rows for those with infinite values, unseen levels, or terms that are not
         finite.
     table : Table
         The rows.
@@ -175,10 +175,13 @@ def valid_rows(compute: Callable[[Table], T], table: Table, invalid: str | None)
         try:
             found = compute(table)
             break
-        except InvalidRowsError as error:
-            reasons.append(f"{error} {_rows_of(error, table)}")
+        except DataError as error:
+            if error.rows is None:
+                raise
+            others = f"Of the other {len(table)} rows: " if reasons else ""
+            reasons.append(f"{others}{error} {_rows_of(error, table)}")
             if invalid != "nan":
-                raise _refusal(reasons[0], invalid) from error
+                raise refusal(reasons[0], invalid) from error
             kept = np.flatnonzero(~error.rows)
             positions, table = positions[kept], table.take(kept)
     if reasons:
@@ -187,11 +190,12 @@ def valid_rows(compute: Callable[[Table], T], table: Table, invalid: str | None)
     return found, positions
 
 
-def _refusal(text: str, invalid: str | None) -> DataError:
+def refusal(text: str, invalid: str | None) -> DataError:
+    """Return an error that names the option of :func:`valid_rows`, where users have it."""
     return DataError(f"{text} With invalid='nan', predictions of such rows are NaN." if invalid else text)
 
 
-def _rows_of(error: InvalidRowsError, table: Table) -> str:
+def _rows_of(error: DataError, table: Table) -> str:
     """Return a sentence with the labels of invalid rows, and their values."""
     places = np.flatnonzero(error.rows)
     values = [
@@ -251,7 +255,7 @@ def compute_extras(
                 f"The {what} of {called()} is infinite in {int(rows.sum())} of {len(table)} rows: {labels}."
             )
             if invalid != "nan":
-                raise _refusal(text, invalid)
+                raise refusal(text, invalid)
             warn(f"{text} Their predictions are NaN.", PyrjselWarning)
         numbers = np.full(len(table), np.nan)
         used = ~column.missing if rows is None else ~column.missing & ~rows

@@ -14,13 +14,12 @@ from pyrjsel._called import called
 from pyrjsel._errors import DataError
 from pyrjsel._typing import FloatArray
 from pyrjsel.design.formula import SPLINE_STATE, apply_spline, learn_spline
-from pyrjsel.design.frame import InvalidRowsError
 from pyrjsel.design.safety import SPLINES
 
 State = dict[str, object]
 
 
-class OutsideKnotsError(InvalidRowsError):
+class OutsideKnotsError(DataError):
     """Values lie outside the boundary knots of a spline."""
 
 
@@ -230,7 +229,7 @@ def _check_bounds(state: Mapping[str, object], args: Sequence[object], named: Ma
     rows = np.asarray((x < knots.min()) | (x > knots.max()))
     outside = int(rows.sum())
     if outside:
-        raise OutsideKnotsError(
+        raise OutsideKnotsError.of_rows(
             f"A B-spline bs() has {outside} value(s) outside its boundary knots "
             f"[{knots.min():g}, {knots.max():g}]. Widen them with lower_bound= and upper_bound=, or use "
             "cr().",

@@ -1,10 +1,12 @@
 """New rows that cannot be used: an error that names them, or NaN for them alone, in every room."""
 
+import pickle
 import warnings
 
 import numpy as np
 import pandas as pd
 import pytest
+import scipy
 
 import pyrjsel as rj
 
@@ -108,3 +110,43 @@ def test_offsets_that_are_infinite():
 def test_all_rows_may_be_unusable(fits):
     with pytest.warns(rj.PyrjselWarning, match="3 of 3"):
         assert fits["linear"].predict(BAD, invalid="nan").isna().all()
+
+
+WIDE = 1100  # columns
+
+
+@pytest.mark.parametrize("kind", ["float32", "csc", "csr"])
+def test_new_rows_of_a_wide_matrix(kind):
+    """Infinite values are an error or NaN, and so are missing ones of columns that no visited model has."""
+    rng = np.random.default_rng(2)
+    x = rng.normal(size=(30, WIDE)).astype(np.float32)
+    new = x[:4].copy()
+    new[1, 700], new[2, 900] = np.inf, np.nan
+    given, rows = (x, new) if kind == "float32" else (scipy.sparse.csc_array(x), scipy.sparse.csc_array(new))
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", rj.PyrjselWarning)
+        fit = rj.LinearSelection(2 * x[:, 0] + rng.normal(size=30), given, always=["x1"]).fit(**QUICK)
+    rows = rows.tocsr() if kind == "csr" else rows
+    with pytest.raises(rj.DataError, match=r"infinite values in 1 of 4 rows: 1\. With invalid='nan'"):
+        fit.predict(rows)
+    with pytest.warns(rj.PyrjselWarning, match="infinite values in 1 of 4 rows: 1. Their predictions"):
+        found = np.asarray(fit.predict(rows, invalid="nan"))
+    assert list(np.isnan(found)) == [False, True, True, False]
+    np.testing.assert_allclose(found[[0, 3]], np.asarray(fit.predict(given))[[0, 3]])
+    with pytest.raises(rj.ParameterError, match="'invalid' parameter"):
+        fit.predict(rows, invalid="drop")
+
+
+def test_counts_of_later_reasons_say_of_which_rows_they_are(fits):
+    new = pd.concat([GOOD, BAD])
+    with pytest.warns(rj.PyrjselWarning, match=r"Row 'C'.*Of the other 5 rows: .* in 1 of 5 rows"):
+        fits["linear"].predict(new, invalid="nan")
+
+
+def test_errors_about_rows_are_of_the_public_class():
+    frame = pd.DataFrame({"y": np.arange(5.0), "x": [1, 2, np.inf, 3, 5]})
+    with pytest.raises(rj.DataError, match="infinite") as caught:
+        rj.linear("y ~ x", frame)
+    assert caught.type is rj.DataError
+    assert list(caught.value.rows) == [False, False, True, False, False]
+    assert pickle.loads(pickle.dumps(caught.value)).names == ("x",)

@@ -10,7 +10,7 @@ import pandas as pd
 import scipy
 
 from pyrjsel._called import called
-from pyrjsel._errors import DataError, RankWarning
+from pyrjsel._errors import DataError, PyrjselWarning, RankWarning
 from pyrjsel._typing import BoolArray, FloatArray, IntArray
 from pyrjsel._validate import check_choice, counted, listed
 from pyrjsel._warnings import warn
@@ -23,10 +23,11 @@ from pyrjsel.design.build import (
     complete_rows,
     learn_response,
 )
+from pyrjsel.design.categories import listed_levels
 from pyrjsel.design.extras import extra_names
 from pyrjsel.design.frame import Column, Table, array_series, as_array, as_pandas, read_array
 from pyrjsel.design.layout import Variable
-from pyrjsel.design.new_rows import check_columns, conform
+from pyrjsel.design.new_rows import SHOWN, check_columns, conform, refusal
 from pyrjsel.design.safety import column_expression
 from pyrjsel.design.terms import Term
 from pyrjsel.design.wide.matrix import WideMatrix, as_wide, is_narrow
@@ -177,7 +178,11 @@ class WideLayout:
         return cls(size, kept)
 
     def rows_of(
-        self, new: Any, terms: BoolArray | None = None, required: BoolArray | None = None
+        self,
+        new: Any,
+        terms: BoolArray | None = None,
+        required: BoolArray | None = None,
+        invalid: str | None = None,
     ) -> tuple[WideMatrix | FloatArray, pd.Index, BoolArray | None]:
         """Return the columns of new rows, their labels, and which of the terms each row has.
 
@@ -191,6 +196,8 @@ class WideLayout:
             The columns without which a row is nothing, if others may be missing: these are then 0, and the
             last of the three tells where. Only `terms` are looked at.
 
+        Rows with infinite values are an error, or NaN with ``invalid="nan"``, as in :func:`valid_rows`.
+
         Raises
         ------
         UnknownNameError
@@ -198,7 +205,11 @@ class WideLayout:
         DataError
             If they are no matrix with as many columns as that of the fit, or values are infinite.
         """
+        if invalid is not None:
+            check_choice(invalid, "invalid", ("raise", "nan"))
         new = as_pandas(new)
+        if scipy.sparse.issparse(new) and new.format != "csc":
+            new = checked_sparse(new, "new").tocsc()
         made = as_wide(new, "new")
         used = np.ones(self.kept.size, bool) if terms is None else terms
         if made is None:
@@ -208,8 +219,16 @@ class WideLayout:
         if made.n_columns != self.size:
             raise self._other_shape((made.n, made.n_columns))
         matrix = replace(made, kept=self.kept)
-        if np.isinf(np.concatenate(matrix.ends())[np.tile(used, 2)]).any() if matrix.n else False:
-            raise DataError(f"The 'new' of {called()} has infinite values.")
+        if np.isinf(made.values).any():
+            rows = np.flatnonzero(np.isinf(matrix.dense(used)).any(axis=1))
+            if len(rows):
+                labels = listed_levels(index[rows].tolist(), SHOWN)
+                text = f"The 'new' of {called()} has infinite values in {len(rows)} of {made.n} rows: {labels}."
+                if invalid != "nan":
+                    raise refusal(text, invalid)
+                warn(f"{text} Their predictions are NaN.", PyrjselWarning)
+            values = np.where(np.isinf(made.values), np.nan, made.values).astype(made.values.dtype)
+            matrix = replace(matrix, values=values)
         observed = None
         if required is not None:
             observed = np.zeros((matrix.n, used.size), bool)
