@@ -336,6 +336,10 @@ class Evaluator:
             return np.asarray(function(*sides), dtype=bool)
         sides = [self._number(side, "a comparison") for side in (left, right)]
         self._check_shapes(sides)
+        for side in sides:
+            if isinstance(side, np.ndarray) and side.ndim and side.dtype.kind == "f":
+                # No comparison with NaN holds, and what is not known would be False.
+                self._check_finite(np.where(np.isnan(side), side, 0.0).reshape(self._n_rows, -1))
         return function(*sides)
 
     def _ask(self, left: object, right: object) -> None:

@@ -115,6 +115,7 @@ def compute_rows(layout: Layout, table: Table, functions: Mapping[str, Function]
             with placed(positions, len(table)):
                 X = layout.matrix(columns, len(positions), functions)
         except OutsideKnotsError as error:
+            assert error.rows is not None
             # One spline after another: rows outside the knots of one are not computed for the next.
             kept = np.flatnonzero(~error.rows[positions])
             outside, reason = outside + len(positions) - len(kept), reason or str(error)
@@ -156,8 +157,8 @@ def valid_rows(compute: Callable[[Table], T], table: Table, invalid: str | None)
     Parameters
     ----------
     compute : callable
-        Raises :class:`DataError` with rows for those with infinite values, unseen levels, or terms that are not
-        finite.
+        Raises :class:`DataError` with rows for those with infinite values, unseen levels, or terms that are
+        not finite.
     table : Table
         The rows.
     invalid : {"raise", "nan"}, or None
@@ -170,7 +171,8 @@ def valid_rows(compute: Callable[[Table], T], table: Table, invalid: str | None)
     """
     if invalid is not None:
         check_choice(invalid, "invalid", ("raise", "nan"))
-    positions, whole, reasons = np.arange(len(table)), len(table), []
+    positions, whole = np.arange(len(table)), len(table)
+    reasons: list[str] = []
     while True:
         try:
             found = compute(table)
@@ -179,7 +181,7 @@ def valid_rows(compute: Callable[[Table], T], table: Table, invalid: str | None)
             if error.rows is None:
                 raise
             others = f"Of the other {len(table)} rows: " if reasons else ""
-            reasons.append(f"{others}{error} {_rows_of(error, table)}")
+            reasons.append(f"{others}{error} {_rows_of(error.rows, error.names, table)}")
             if invalid != "nan":
                 raise refusal(reasons[0], invalid) from error
             kept = np.flatnonzero(~error.rows)
@@ -195,12 +197,12 @@ def refusal(text: str, invalid: str | None) -> DataError:
     return DataError(f"{text} With invalid='nan', predictions of such rows are NaN." if invalid else text)
 
 
-def _rows_of(error: DataError, table: Table) -> str:
+def _rows_of(rows: BoolArray, names: Iterable[str], table: Table) -> str:
     """Return a sentence with the labels of invalid rows, and their values."""
-    places = np.flatnonzero(error.rows)
+    places = np.flatnonzero(rows)
     values = [
         f"{name} = {listed_levels(table.column(name).values[places].tolist(), SHOWN)}"
-        for name in error.names
+        for name in names
         if name in table
     ]
     which = f"Row{'s' if len(places) > 1 else ''} {listed_levels(table.index[places].tolist(), SHOWN)}"

@@ -564,3 +564,13 @@ def test_functions_of_rows_pass(function):
     frame = pd.DataFrame(np.random.default_rng(1).normal(size=(N, 2)), columns=["y", "x"])
     for data in (frame, [frame[:9], frame[9:]]):
         assert rj.linear("y ~ own(x)", data, functions={"own": function}).nobs == N
+
+
+@pytest.mark.parametrize("right", ["I(np.log(a) > 1)", "I((0 != np.log(a)) * 1.0)", "I(0 < np.log(a) < 1)"])
+def test_what_is_not_known_is_not_false(right):
+    """No comparison with NaN holds; one with an infinite value does, or does not."""
+    frame = pd.DataFrame({"y": np.arange(6.0), "a": [1.0, 4.0, -1.0, 9.0, 0.0, 2.0]})
+    with pytest.raises(rj.DataError, match=r"computed NaN for the term .* in 1 of 6 rows"):
+        rj.linear(f"y ~ {right}", frame)
+    frame.loc[2, "a"] = 3.0
+    rj.linear(f"y ~ {right}", frame)

@@ -60,7 +60,11 @@ def warning(
         )
     centre = _to_centre(regression, [terms[j] for j in dependent])
     if centre:
-        text += f" Powers and products of {listed(centre)} are nearly dependent far from 0: use center()."
+        one = f"center({centre[0]})"
+        text += (
+            f" Powers and products of {listed(centre)} are nearly dependent far from 0: use center(), as in "
+            f"{one} + I({one}**2)."
+        )
     return text
 
 

@@ -101,7 +101,7 @@ def test_walks_go_through_models_of_both_kinds():
 
 
 @pytest.mark.parametrize(
-    "prior, n", [(prior, 40) for prior in PRIORS] + [(PRIORS[0], 12), (PRIORS[2], 12)], ids=repr
+    ("prior", "n"), [(prior, 40) for prior in PRIORS] + [(PRIORS[0], 12), (PRIORS[2], 12)], ids=repr
 )
 def test_walks_through_terms_of_several_columns(prior, n):
     """With weights and a prior of the variance: changes and flips are those of single models."""
