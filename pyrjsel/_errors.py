@@ -28,11 +28,6 @@ class FormulaError(PyrjselError, ValueError):
 class DataError(PyrjselError, ValueError):
     """The data cannot be used: empty, infinite, of a single class, or of the wrong type.
 
-    Parameters
-    ----------
-    *text : str
-        The message.
-
     Attributes
     ----------
     rows : ndarray of bool, shape (n,), or None

@@ -453,7 +453,7 @@ class Evaluator:
             AssertionError,
         ) as error:
             start = f"{called()} cannot compute {self._expression.label!r}: "
-            if isinstance(error, OutsideKnotsError):
+            if isinstance(error, OutsideKnotsError) and error.rows is not None:
                 names = self._expression.variables
                 raise OutsideKnotsError.of_rows(f"{start}{error}", error.rows, names) from error
             if isinstance(error, DataError):

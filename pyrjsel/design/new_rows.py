@@ -115,9 +115,8 @@ def compute_rows(layout: Layout, table: Table, functions: Mapping[str, Function]
             with placed(positions, len(table)):
                 X = layout.matrix(columns, len(positions), functions)
         except OutsideKnotsError as error:
-            assert error.rows is not None
             # One spline after another: rows outside the knots of one are not computed for the next.
-            kept = np.flatnonzero(~error.rows[positions])
+            kept = np.flatnonzero(~np.asarray(error.rows)[positions])
             outside, reason = outside + len(positions) - len(kept), reason or str(error)
             positions = positions[kept]
             columns = {name: column.take(kept) for name, column in columns.items()}
