@@ -223,7 +223,9 @@ class WideLayout:
             rows = np.flatnonzero(np.isinf(matrix.dense(used)).any(axis=1))
             if len(rows):
                 labels = listed_levels(index[rows].tolist(), SHOWN)
-                text = f"The 'new' of {called()} has infinite values in {len(rows)} of {made.n} rows: {labels}."
+                text = (
+                    f"The 'new' of {called()} has infinite values in {len(rows)} of {made.n} rows: {labels}."
+                )
                 if invalid != "nan":
                     raise refusal(text, invalid)
                 warn(f"{text} Their predictions are NaN.", PyrjselWarning)
