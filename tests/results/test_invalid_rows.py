@@ -12,7 +12,8 @@ import pyrjsel as rj
 
 N = 60
 QUICK = {"draws": 20, "chains": 1, "rng": 1}
-RIGHT = "np.log(a) + g + e"
+ALL = ["np.log(a)", "g", "e"]  # predictions need no others than those of their models
+RIGHT = " + ".join(ALL)
 FEATURES = "C(np.floor(np.log(a))), g, I(e > 1)"
 
 
@@ -27,10 +28,10 @@ def fits():
         warnings.simplefilter("ignore", rj.ConvergenceWarning)  # of a few draws
         return {
             "linear": rj.linear(f"y ~ {RIGHT}", frame).fit(),
-            "logit": rj.logit(f"c ~ {RIGHT}", frame).fit(sampler="enumerate", rng=1),
-            "classes": rj.multinomial(f"k ~ {RIGHT}", frame).fit(sampler="enumerate", rng=1),
+            "logit": rj.logit(f"c ~ {RIGHT}", frame, always=ALL).fit(sampler="enumerate", rng=1),
+            "classes": rj.multinomial(f"k ~ {RIGHT}", frame, always=ALL).fit(sampler="enumerate", rng=1),
             "kernel": rj.kernel_regression("y ~ np.log(a) + e", frame).fit(particles=20, runs=2, rng=1),
-            "mixture": rj.mixture_classifier("c ~ np.log(a) + e", frame).fit(**QUICK),
+            "mixture": rj.mixture_classifier("c ~ np.log(a) + e", frame, always=ALL[::2]).fit(**QUICK),
             "patterns": rj.pattern_logit("c ~ interactions(C(np.floor(np.log(a))), g, I(e > 1))", frame).fit(
                 **QUICK
             ),

@@ -239,7 +239,7 @@ def test_bad_input_is_refused_by_name(problem, tmp_path):
 def test_new_rows_are_checked(problem, wide):
     _, x = problem
     bad = x[:3].astype(float)
-    bad[0, 0] = np.inf
+    bad[0, EFFECTS[0]] = np.inf  # of a column that predictions need
     for new, text in (
         (x[:3, 1:], "2100 columns"),
         (bad, "infinite"),
@@ -252,8 +252,8 @@ def test_new_rows_are_checked(problem, wide):
     assert np.isnan(wide.predict(bad)).tolist() == [True, False, False]
     frame = pd.DataFrame(x[:3], columns=wide.model.term_names, index=list("abc"))
     pd.testing.assert_series_equal(wide.predict(frame), wide.predict(x[:3]).set_axis(list("abc")))
-    with pytest.raises(rj.DataError, match="lacks the column"):
-        wide.predict(frame.drop(columns="x9"))
+    with pytest.raises(rj.UnknownNameError, match="needs the column .x4., which the data do not have"):
+        wide.predict(frame.drop(columns="x4"))
 
 
 def test_new_rows_are_read_as_those_of_narrow_models_are(problem, wide):
@@ -273,9 +273,9 @@ def test_new_rows_are_read_as_those_of_narrow_models_are(problem, wide):
     for new, text in (
         (x[:3] + 100j, "complex128"),
         (x[:3].astype(str), "must hold real values.*Got text"),
-        (frame.astype(str), "'x1'.*must hold real values.*Got text"),
+        (frame.astype(str), "'x4'.*must hold real values.*Got text"),
         (x[:3].astype("M8[D]"), "datetime64"),
-        (frame.set_axis(["x2", *frame.columns[1:]], axis=1).assign(x1=0), "more than one column named 'x2'"),
+        (frame.set_axis(["x4", *frame.columns[1:]], axis=1).assign(x1=0), "more than one column named 'x4'"),
         (sparse.coo_array(x[0]), "must be a matrix"),
     ):
         with pytest.raises(rj.DataError, match=text):
