@@ -305,11 +305,13 @@ def check_powers(terms: Sequence[Term], X: FloatArray) -> None:
         Their columns.
     """
     narrow = [term for term in terms if len(term.columns) == 1]
-    plain = {term.name: X[:, term.start] for term in narrow if term.variables == (term.name,)}
+    alone = [t for t in narrow if t.name in [name for v in t.variables for name in (v, f"C({v})")]]
+    plain = {term.variables[0]: X[:, term.start] for term in alone}
     hidden = []
     for term in narrow:
         known = [plain[name] for name in term.variables if name in plain]
-        if len(term.factors) > 1 or term.near_parents or term.name in plain:
+        seen = {name for parent in term.near_parents for name in terms[parent].variables}
+        if len(term.factors) > 1 or seen >= set(term.variables) or term in alone:
             continue
         if len(known) == len(term.variables) <= SEVERAL and _polynomial_degree(X[:, term.start], known) > 1:
             hidden.append(f"{term.name} (of {listed(term.variables)})")

@@ -106,11 +106,15 @@ def test_heredity_names_the_powers_that_it_does_not_see():
         "x + twice(x)": r"twice\(x\) \(of x\)",
         "x + I(abs(x)**2)": r"I\(abs\(x\) \*\* 2\) \(of x\)",
         "x + z + I((x - z)**2)": r"I\(\(x - z\) \*\* 2\) \(of x, z\)",
+        # Only one of their parents is seen.
+        "x + h + I(x * (h == 'm'))": r"\(of x, h\)",
+        "x + C(h) + I(x * (h == 'm'))": r"\(of x, h\)",
     }
+    data = frame().assign(h=lambda d: np.where(d["z"] > 0, "m", "f"))
     for right, said in hidden.items():
         with pytest.warns(rj.DataWarning, match=said):
-            rj.linear(f"y ~ {right}", frame(), functions=own, heredity="weak")
-        rj.linear(f"y ~ {right}", frame(), functions=own)
+            rj.linear(f"y ~ {right}", data, functions=own, heredity="weak")
+        rj.linear(f"y ~ {right}", data, functions=own)
     # None of these is a polynomial, or all functions of two values are linear.
     data = frame().assign(w=lambda d: (d["w"] > 0) * 1.0)
     usual = (
