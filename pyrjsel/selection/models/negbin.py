@@ -56,8 +56,8 @@ class NegbinSelection(SizedSelection):
     <constraints>
     weights : str or array_like, optional
         Number of observations of which a row is the mean; their sum is negative binomial with w theta in
-        the place of theta. For frequencies of equal rows repeat the rows. A column of the data, or one value
-        per row.
+        the place of theta. For frequencies of equal rows repeat the rows: a warning says so where the
+        weights look like them, but not for rows in chunks. A column of the data, or one value per row.
     offset : str or array_like, optional
         Known part of the linear predictor: a column of the data, or one value per row. Usually the logarithm
         of the exposure (time, population) of a row.
