@@ -348,7 +348,7 @@ class TestReportedErrors:
         model = rj.logit("y ~ a + b + c + d + e + z", data, coef_prior=Normal(100.0), always=[*"abcde"])
         options = {"sampler": sampler, "rng": 1, "n_jobs": 1, "progress": False, "pairs": 256}
         if sampler == "collapsed":
-            options |= {"draws": 50, "chains": 2}
+            options |= {"draws": 200, "chains": 2}
         with pytest.warns(SeparationWarning):
             good = model.fit(**options)
         assert not good.posterior.notes

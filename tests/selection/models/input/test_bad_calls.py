@@ -77,7 +77,7 @@ RESULT_CASES = {
     "missing column": (
         lambda r: r.predict(FRAME[["x", "z"]]),
         rj.UnknownNameError,
-        "predict needs the column 'g', which the data do not have.*Known: x, z",
+        "predict needs the column 'g', which the data do not have.*use incomplete='submodels'",
     ),
     "unseen level": (
         lambda r: r.predict(changed(g=["a", "b", "q"] * (N // 3))),
