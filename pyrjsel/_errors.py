@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from typing import Self
 
-    from pyrjsel._typing import BoolArray
+    import numpy as np
 
 
 class PyrjselError(Exception):
@@ -36,11 +36,11 @@ class DataError(PyrjselError, ValueError):
         Columns of the data with these values.
     """
 
-    rows: "BoolArray | None" = None
+    rows: "np.ndarray | None" = None
     names: tuple[str, ...] = ()
 
     @classmethod
-    def of_rows(cls, text: str, rows: "BoolArray", names: "Sequence[str]" = ()) -> "Self":
+    def of_rows(cls, text: str, rows: "np.ndarray", names: "Sequence[str]" = ()) -> "Self":
         """Return an error about some rows.
 
         Parameters
