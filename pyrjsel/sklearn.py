@@ -210,7 +210,9 @@ class SelectionClassifier(ClassifierMixin, _Selection):
         Predict with the average over all models, the highest-probability or the median probability model.
     incomplete : {"nan", "submodels"}
         With ``"submodels"`` missing values are allowed in predictions: each row is averaged over the models
-        that need only the columns which it has, as by ``SelectionResults.predict``. A fit allows none.
+        that need only the columns which it has, as by ``SelectionResults.predict``. A fit allows none. Rows
+        must have the columns of the fit, as everywhere in scikit-learn:
+        ``X.reindex(columns=model.feature_names_in_)`` adds those that were not measured.
     sampler, draws, mcse, chains : optional
         As for ``LogitSelection.fit``.
     fit_options : mapping of str to object, optional
@@ -373,7 +375,9 @@ class SelectionRegressor(RegressorMixin, _Selection):
         Predict with the average over all models, the highest-probability or the median probability model.
     incomplete : {"nan", "submodels"}
         With ``"submodels"`` missing values are allowed in predictions: each row is averaged over the models
-        that need only the columns which it has, as by ``SelectionResults.predict``. A fit allows none.
+        that need only the columns which it has, as by ``SelectionResults.predict``. A fit allows none. Rows
+        must have the columns of the fit, as everywhere in scikit-learn:
+        ``X.reindex(columns=model.feature_names_in_)`` adds those that were not measured.
     sampler, draws, mcse, chains : optional
         As for ``LinearSelection.fit``.
     fit_options : mapping of str to object, optional

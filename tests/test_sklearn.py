@@ -372,6 +372,15 @@ def test_rows_with_missing_columns():
     np.testing.assert_array_equal(found[:, 1], made.results_.predict(frame, incomplete="submodels"))
     np.testing.assert_allclose(found[2:], usual.predict_proba(new[2:]), atol=1e-12)
     assert set(made.predict(new)) <= {0, 1}
+    # Columns that nobody measured are NaN, with the names of the fit as everywhere in scikit-learn.
+    frame = pd.DataFrame(X, columns=["a", "b", "c"])
+    named = SelectionClassifier(random_state=1, incomplete="submodels").fit(frame, y)
+    with pytest.raises(ValueError, match="feature names"):
+        named.predict_proba(frame[["b"]])
+    some = frame[["b"]].reindex(columns=named.feature_names_in_)
+    np.testing.assert_array_equal(
+        named.predict_proba(some)[:, 1], named.results_.predict(frame[["b"]], incomplete="submodels")
+    )
     made.which = "hpm"
     with pytest.raises(rj.ParameterError, match="'nan' with which='hpm'"):
         made.predict(new)

@@ -45,7 +45,8 @@ CURES: Mapping[str, str] = {
     **dict.fromkeys(("pmax", "max"), _LARGER),
     **dict.fromkeys(("pmin", "min"), _SMALLER),
     **dict.fromkeys(("cut", "qcut", "cut2"), "bin the column in the data first, with pandas.cut"),
-    **dict.fromkeys(("mean", "median", "std", "sd", "var", "rank", "na", "isna", "isnull", "fillna"), _FIRST),
+    **dict.fromkeys(("mean", "median", "std", "sd", "var", "sum", "rank"), _FIRST),
+    **dict.fromkeys(("na", "isna", "isnull", "fillna"), _FIRST),
     **dict.fromkeys(("lag", "L", "shift", "diff", "cumsum", "ave", "dummy", "get_dummies"), _FIRST),
 }
 
@@ -59,6 +60,7 @@ _SIGNS: Sequence[tuple[str, str]] = (
     (r"%\s*%", "write a remainder as I(x % 2)"),
     (r"\|\s*\|\s*\(?(\w+)", RANDOM),
     (r"&\s*&", "write & between conditions in parentheses, as in I((a > 1) & (b > 1))"),
+    (r"\)\s*([&|])", "write conditions with {0} inside I(), as in I((a > 1) {0} (b > 1))"),
     (r"!(?!=)", "write 'not' as ~, as in I(~(x == 'a'))"),
     ("#", "write main effects and interaction as a*b; comments are not allowed"),
     (r"\^", "write powers as **, as in (a + b)**2 and I(x**2)"),
@@ -113,6 +115,8 @@ def cure_of(name: str, inside: str) -> str | None:
         event = f'"{event}"' if event.isidentifier() else f"data.eval({event!r})"
     size = int(given[1]) if len(given) > 1 and re.fullmatch("[0-9]{1,2}", given[1]) else 4
     variable = re.search(r"[A-Za-z_]\w*(?!\w*\()", inside)
+    if name == "cbind":
+        given = [item if item.isidentifier() else f"({item})" for item in given]
     template = CURES["Surv with entry" if name == "Surv" and len(given) > 2 else name]
     return template.format(
         *(*given, *("x", "2", "0")[len(given) :]),

@@ -234,7 +234,7 @@ class _Algebra:
         if base.intercept is not None:
             raise self._error("applies a power to the intercept")
         if not (exponent.kind == "code" and exponent.code.isdecimal() and 1 <= len(exponent.code) <= 3):
-            raise self._error("must have a whole number after **")
+            raise self._error("must have a whole number after **; write powers of values inside I()")
         power = int(exponent.code)
         if not 1 <= power <= MAX_POWER:
             raise self._error(f"has the power {power}; powers must be from 1 to {MAX_POWER}")

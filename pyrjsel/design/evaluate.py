@@ -44,14 +44,11 @@ _LOGIC = (ast.BitAnd, ast.BitOr, ast.BitXor)
 # What is meant by an operator between values that are not True or False.
 _CONDITION = ("np.where()", "write a condition, as in np.where(x > 1, x, 1)")
 _SIGNS: dict[type[ast.operator | ast.unaryop], tuple[str, str]] = {
-    ast.BitAnd: (
-        "&",
-        "put conditions in parentheses, as in (a > 1) & (b > 1), and write interactions as a:b",
-    ),
+    ast.BitAnd: ("&", "write conditions as in I((a > 1) & (b > 1)), and interactions as a:b"),
     ast.BitOr: (
         "|",
         (
-            "put conditions in parentheses, as in (a > 1) | (b > 1); random effects are not available, and "
+            "write conditions as in I((a > 1) | (b > 1)); random effects are not available, and "
             "C(g) includes groups as a factor"
         ),
     ),

@@ -144,8 +144,9 @@ class Predictive(PosteriorTables):
         :meth:`prediction_cost`: ``which="hpm"``, or ``incomplete="submodels"`` with the columns that were
         measured, stays within it.
 
-        Averages over submodels use those of the draws that are of these models, or up to 1,000 new ones
-        where there are fewer than 200. The empty model needs nothing, and is among them if it was visited.
+        Averages over submodels use those of the draws that are of these models, or new ones where there are
+        fewer than 200: up to 1,000, or `draws` if it is above its default. The empty model needs nothing, and
+        is among them if it was visited.
         ``EmpiricalBayes("global")`` keeps the g of the fit.
 
         For linear models, ``mean`` is computed from the posterior means of the coefficients (those in
@@ -424,8 +425,18 @@ class Predictive(PosteriorTables):
         terms = terms_with(regression.term_start, used)
         return Averaging(coefficients, nuisance, means, narrow, terms)
 
-    def _averaging_within(self, inside: BoolArray, draws: int, spread: bool, label: bytes) -> Averaging:
-        """Return the coefficients of some of the models (m,), with a label of the stream of new draws."""
+    def _averaging_within(
+        self,
+        inside: BoolArray,
+        draws: int,
+        spread: bool,
+        label: bytes,
+        sample: Callable[..., tuple[FloatArray, Values]] | None = None,
+    ) -> Averaging:
+        """Return the coefficients of some of the models (m,), with a label of the stream of new draws.
+
+        `sample` is that of :func:`drawn_anew`.
+        """
         posterior, model, regression = self.posterior, self.model, self.model.regression
         chosen = PackedModels(posterior.packed.chosen(np.flatnonzero(inside), ()).words, model.space.n_terms)
         probability = np.where(inside, posterior.probability, 0.0) / posterior.probability[inside].sum()
@@ -459,8 +470,9 @@ class Predictive(PosteriorTables):
                 values = {name: each[kept] for name, each in behind.items()}
                 return Averaging(part, values, means, narrow, terms)
         few, stream = narrow if model.design.wide else None, self._stream(label)
-        size = min(draws, NEW_DRAWS)
-        coefficients, nuisance = drawn_anew(posterior, probability, self._marginal, size, stream, few)
+        size = draws if draws > PREDICTION_DRAWS else min(draws, NEW_DRAWS)
+        single = self._marginal
+        coefficients, nuisance = drawn_anew(posterior, probability, single, size, stream, few, sample)
         if few is None and narrow is not None:
             coefficients = coefficients[:, narrow]
         return Averaging(coefficients, nuisance, means, narrow, terms)

@@ -81,8 +81,13 @@ def drawn_anew(
     size: int,
     rng: np.random.Generator,
     columns: np.ndarray | None = None,
+    sample: Callable[..., tuple[FloatArray, Values]] | None = None,
 ) -> tuple[FloatArray, Values]:
-    """Return independent draws as :func:`averaged_draws` does, of models with a `probability` (m,)."""
+    """Return independent draws as :func:`averaged_draws` does, of models with a `probability` (m,).
+
+    `sample` draws from one of them; None means that of `single`.
+    """
+    sample = single.sample if sample is None else sample
     models, counts = np.unique(resample(probability, size, rng), return_counts=True)
     values: list[Values] = []
     at = 0
@@ -91,7 +96,7 @@ def drawn_anew(
         gamma, part = posterior.packed[model], coefficients[at : at + count]
         nuisance: Values
         if columns is None:
-            part[:], nuisance = single.sample(gamma, int(count), rng)
+            part[:], nuisance = sample(gamma, int(count), rng)
         else:
             own, drawn, nuisance = own_draws(single, gamma, int(count), rng)
             part[:, np.searchsorted(columns, own)] = drawn
@@ -266,6 +271,18 @@ def new_rows(
     return NewRows(rows.X, found, rows.index, rows.observed)
 
 
+def warn_of_endless(rows: np.ndarray) -> None:
+    """Warn of the rows (mask) without a posterior mean, if there are any."""
+    count = int(rows.sum())
+    if count:
+        warn(
+            f"The expected responses of {count:,} of {counted(rows.size, 'row')} have no posterior mean, or "
+            "none that draws can tell, and are NaN: their draws have too heavy a tail (Pareto k above 0.7). "
+            "Use the 'median' of get_prediction(new).summary_frame(), or tighter priors.",
+            ConvergenceWarning,
+        )
+
+
 @dataclass(frozen=True)
 class Prediction:
     """Predictions for rows, from posterior draws of the coefficients.
@@ -286,6 +303,8 @@ class Prediction:
         Corresponding draws of the nuisance parameters.
     means : ndarray (D + 1,) or None
         Posterior means of the coefficients of linear models, which give expected responses without draws.
+    tell : callable
+        Gets the mask of rows whose posterior mean does not exist.
     """
 
     x: FloatArray
@@ -296,6 +315,7 @@ class Prediction:
     name: str
     nuisance: Values = field(default_factory=dict)
     means: FloatArray | None = None
+    tell: Callable[[np.ndarray], None] = warn_of_endless
 
     @property
     def complete(self) -> np.ndarray:
@@ -421,7 +441,7 @@ class Prediction:
             out[endless] = np.nan
             if self.family.events:
                 np.clip(out, 0.0, 1.0, out=out)  # rounding errors of averages
-            warn_of_endless(endless)
+            self.tell(endless)
         return pd.Series(out, index=self.index.copy(), name=self.name)
 
     @one_blas_thread
@@ -470,24 +490,12 @@ class Prediction:
         if self.family.events:
             out[:, 0] = np.clip(out[:, 0], 0.0, 1.0)  # rounding errors of averages
         out[endless, :2] = np.nan
-        warn_of_endless(endless)
+        self.tell(endless)
         if self.means is not None:
             out[:, 0] = linear_mean(self.x, self.offset, self.means)
         if median:
             columns.insert(2, "median")
         return pd.DataFrame(out, index=self.index.copy(), columns=columns)
-
-
-def warn_of_endless(rows: np.ndarray) -> None:
-    """Warn of the rows (mask) without a posterior mean, if there are any."""
-    count = int(rows.sum())
-    if count:
-        warn(
-            f"The expected responses of {count:,} of {counted(rows.size, 'row')} have no posterior mean, or "
-            "none that draws can tell, and are NaN: their draws have too heavy a tail (Pareto k above 0.7). "
-            "Use the 'median' of get_prediction(new).summary_frame(), or tighter priors.",
-            ConvergenceWarning,
-        )
 
 
 @dataclass(frozen=True)

@@ -8,6 +8,7 @@ import pandas as pd
 import pytest
 
 import pyrjsel as rj
+from pyrjsel.selection.results.measured import submodels
 from pyrjsel.selection.results.measured.needs import fit_again
 
 NAMES = list("abcdef")
@@ -171,6 +172,8 @@ def test_few_kept_draws_are_replaced(data):
     assert 5 < kept < 200
     assert frames[1]["mass"].iloc[0] == pytest.approx(kept / walked.draws.model.size)
     assert len(walked._averaging_within(inside, 500, True, b"any").coefficients) == 500
+    # Those who ask for more than the default get them.
+    assert len(walked._averaging_within(inside, 5000, True, b"any").coefficients) == 5000
     many = walked.posterior.packed.within(np.array([True, True, True, False]))
     assert len(walked._averaging_within(many, 500, True, b"any").coefficients) > 500
     np.testing.assert_allclose(frames[0]["mean"], frames[1]["mean"], atol=0.1)
@@ -402,6 +405,15 @@ def test_terms_that_are_always_in(data):
         results.predict(new.drop(columns="a"), incomplete="submodels")
 
 
+def test_rows_outside_knots_have_no_mass(data):
+    results = fitted("linear", ["bs(a, df=4)", "b"], data)
+    new = data[["a", "b"]].head(3).copy()
+    new.loc[0, "a"], new.loc[1, "b"] = 99.0, np.nan
+    with pytest.warns(rj.PyrjselWarning, match="1 of 3 rows are outside the boundary knots"):
+        frame = results.get_prediction(new, incomplete="submodels").summary_frame()
+    assert frame["mean"].isna().tolist() == frame["mass"].isna().tolist() == [True, False, False]
+
+
 def test_invalid_rows(data):
     """An infinite value is an error or NaN, and not one that is unused."""
     results = fitted("linear", NAMES[:3], data)
@@ -411,7 +423,7 @@ def test_invalid_rows(data):
         results.predict(new, incomplete="submodels")
     with pytest.warns(rj.PyrjselWarning, match="1 of 4 rows cannot be used"):
         frame = results.get_prediction(new, incomplete="submodels", invalid="nan").summary_frame()
-    assert frame["mean"].isna().tolist() == [True, False, False, False]
+    assert frame["mean"].isna().tolist() == frame["mass"].isna().tolist() == [True, False, False, False]
 
 
 BAD = {
@@ -444,6 +456,44 @@ def test_spikes(data):
     assert results.required_columns("hpm") == ["a", "b"]
     with pytest.raises(rj.NotAvailableError, match="spike and slab"):
         results.predict(data, incomplete="submodels")
+
+
+def test_patterns_share_draws_of_their_models(data, monkeypatch):
+    """Few integrals for many patterns, none again, and the same predictions for each row alone."""
+    strong = data.assign(logit=1 * (data["logit"] + 0.2 * data["a"] > 0.4))
+    results, new = fitted("logit", NAMES, strong), with_gaps(60, 10)
+    single, calls = type(results._marginal), []
+    sample = single.sample
+    results.predict(new.head(1).fillna(0.0))  # has the draws of all models
+
+    def counted(self, gamma, size, rng, *args):
+        calls.append((gamma.tobytes(), size))
+        return sample(self, gamma, size, rng, *args)
+
+    monkeypatch.setattr(single, "sample", counted)
+    prediction = results.get_prediction(new, incomplete="submodels")
+    mean = prediction.mean()
+    assert 0 < len(calls) == len(set(calls)) < 4 * 64  # four sizes of the draws of 64 models
+    known = len(calls)
+    np.testing.assert_array_equal(prediction.mean(), mean)
+    assert len(calls) == known
+    monkeypatch.setattr(submodels, "MOST_KEPT", 0)
+    np.testing.assert_array_equal(results.predict(new, incomplete="submodels"), mean)
+    for row in (0, 30, 59):
+        one = results.predict(new.iloc[[row]], incomplete="submodels")
+        assert one.iloc[0] == pytest.approx(mean.iloc[row], rel=1e-12)
+
+
+def test_one_warning_of_rows_without_a_mean(data):
+    """However many patterns they have."""
+    results, new = fitted("poisson", NAMES, data), 500.0 * with_gaps(40, 11)
+    with pytest.warns(rj.ConvergenceWarning) as caught:
+        mean = results.predict(new, incomplete="submodels")
+    (text,) = [str(one.message) for one in caught if one.category is rj.ConvergenceWarning]
+    assert text.startswith(f"The expected responses of {mean.isna().sum()} of 40 rows")
+    with pytest.warns(rj.ConvergenceWarning, match=rf"of {mean.isna().sum()} of 40 rows") as caught:
+        results.get_prediction(new, incomplete="submodels").summary_frame()
+    assert len(caught) == 1
 
 
 def test_no_warnings_where_all_is_well(data):

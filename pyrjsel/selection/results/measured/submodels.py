@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -14,15 +14,18 @@ from numpy.typing import ArrayLike
 from pyrjsel._called import called
 from pyrjsel._errors import MissingDataWarning
 from pyrjsel._once import kept_property
-from pyrjsel._typing import BoolArray, FloatArray, IntArray
+from pyrjsel._typing import BoolArray, ByteArray, FloatArray, IntArray
 from pyrjsel._validate import listed
 from pyrjsel._warnings import warn
+from pyrjsel.families import Values
 from pyrjsel.selection.results.measured.needs import fit_again
-from pyrjsel.selection.results.prediction import NewRows, Prediction
+from pyrjsel.selection.results.prediction import NewRows, Prediction, warn_of_endless
 
 # Least posterior mass of the models that a row is averaged over, fewest kept draws of their coefficients, and
 # most new ones: each of their models takes time.
 LEAST_MASS, FEWEST_DRAWS, NEW_DRAWS = 1e-6, 200, 1000
+# Fewest draws of one model, which take no longer than one, and most numbers that are kept of all models.
+DRAWN, MOST_KEPT = 25, 10_000_000
 
 
 @dataclass(frozen=True, eq=False)
@@ -68,6 +71,7 @@ class Submodels:
     results: Any
     draws: int
     spread: bool
+    _drawn: dict[tuple[bytes, int], tuple[FloatArray, Values]] = field(default_factory=dict)
 
     @kept_property
     def terms(self) -> BoolArray:
@@ -85,7 +89,7 @@ class Submodels:
         has = np.ones((len(index), self.terms.size), bool) if observed is None else observed
         found = np.zeros(len(index), bool)
         if not self.results.model.design.wide:
-            found = np.isnan(x).all(axis=1) & bool(x.shape[1])  # rows that cannot be used
+            found = np.isnan(x).any(axis=1)  # rows that cannot be used; what they lack is 0
         patterns = list(self._patterns(has))
         self._warn(patterns, has, found, index)
         return SubmodelPrediction(self, x, np.where(found, np.nan, offset), index, patterns)
@@ -142,13 +146,27 @@ class Submodels:
                 MissingDataWarning,
             )
 
+    def sample(self, gamma: ByteArray, size: int, rng: np.random.Generator) -> tuple[FloatArray, Values]:
+        """Return draws of one model, as :class:`SingleModel` does: some of those that patterns share."""
+        key = gamma.tobytes(), DRAWN << ((size - 1) // DRAWN).bit_length()
+        found = self._drawn.get(key)
+        if found is None:
+            label = hashlib.blake2b(b"model%d" % key[1] + key[0], digest_size=16).digest()
+            found = self.results._marginal.sample(gamma, key[1], self.results._stream(label))
+            if len(self._drawn) * found[0].size > MOST_KEPT:
+                self._drawn.clear()
+            self._drawn[key] = found
+        some = rng.permutation(key[1])[:size]
+        return found[0][some], {name: values[some] for name, values in found[1].items()}
+
     def of(self, pattern: Pattern, x: Any, offset: FloatArray, index: pd.Index) -> Prediction:
         """Return the predictions of those rows that have a pattern."""
         results, whole = self.results, not pattern.mass < 1.0
+        size, spread = self.draws, self.spread
         averaged = (
-            results._averaging(None, self.draws, self.spread)
+            results._averaging(None, size, spread)
             if whole
-            else results._averaging_within(pattern.inside, self.draws, self.spread, pattern.label)
+            else results._averaging_within(pattern.inside, size, spread, pattern.label, self.sample)
         )
         offset = offset[pattern.rows] if pattern.mass <= 1.0 else np.full(pattern.rows.size, np.nan)
         made: Prediction = results._predicted_by(averaged, x, offset, index[pattern.rows], pattern.rows)
@@ -177,18 +195,22 @@ class SubmodelPrediction:
 
     @property
     def mass(self) -> pd.Series:
-        """Posterior mass of the models that each row is averaged over; 1 for complete rows."""
+        """Posterior mass of the models that each row is averaged over; NaN without a prediction."""
         out = np.full(len(self.index), np.nan)
         for each in self._patterns:
             out[each.rows] = each.mass
+        out[np.isnan(self._offset)] = np.nan
         return pd.Series(out, index=self.index.copy(), name="mass")
 
     def _joined(self, of: Callable[[Prediction], Any]) -> Any:
         """Return ``of`` the predictions of each pattern, in the order of the rows."""
-        models, parts = self._models, []
+        models, parts, endless = self._models, [], list[BoolArray]()
         patterns = self._patterns or [Pattern(np.empty(0, np.intp), models.terms, models.terms, 1.0)]
         for each in patterns:
-            parts.append(of(models.of(each, self._x, self._offset, self.index)))
+            part = models.of(each, self._x, self._offset, self.index)
+            parts.append(of(replace(part, tell=endless.append)))
+        if endless:
+            warn_of_endless(np.concatenate(endless))  # once for all patterns
         rows = np.concatenate([each.rows for each in patterns])
         whole = parts[0] if len(parts) == 1 else pd.concat(parts)
         size = len(whole) // max(1, len(rows))  # classes or times of a row

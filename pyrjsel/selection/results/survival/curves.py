@@ -16,7 +16,7 @@ from pyrjsel._typing import FloatArray
 from pyrjsel._validate import check_real
 from pyrjsel.design.frame import as_array, read_array
 from pyrjsel.families.cox import Cox, RiskSets, nearest_times
-from pyrjsel.selection.results.prediction import Prediction, warn_of_endless
+from pyrjsel.selection.results.prediction import Prediction
 
 # Numbers in a block of rows of the fit times draws.
 BLOCK = 1_000_000
@@ -28,7 +28,7 @@ class SurvivalPrediction(Prediction):
 
     Attributes
     ----------
-    x, offset, index, coefficients, family, name, nuisance, means
+    x, offset, index, coefficients, family, name, nuisance, means, tell
         As of :class:`Prediction`; expected responses are hazards relative to the mean of the columns
         and the offset.
     fit : callable
@@ -92,7 +92,7 @@ class SurvivalPrediction(Prediction):
             out[part[:, None], [1, 2, 4, 5]] = _summaries(hazards, alpha)
             endless[part] = self._endless(eta, out[part, 1])
         out[endless, 1:3] = np.nan
-        warn_of_endless(endless)
+        self.tell(endless)
         return pd.DataFrame(out, index=self.index.copy(), columns=names)
 
     def survival(self, times: ArrayLike, alpha: float = 0.05) -> pd.DataFrame:
