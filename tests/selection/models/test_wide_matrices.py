@@ -252,7 +252,7 @@ def test_new_rows_are_checked(problem, wide):
     assert np.isnan(wide.predict(bad)).tolist() == [True, False, False]
     frame = pd.DataFrame(x[:3], columns=wide.model.term_names, index=list("abc"))
     pd.testing.assert_series_equal(wide.predict(frame), wide.predict(x[:3]).set_axis(list("abc")))
-    with pytest.raises(rj.UnknownNameError, match="needs the column .x4., which the data do not have"):
+    with pytest.raises(rj.UnknownNameError, match=r"needs the column .x4., which the data do not have"):
         wide.predict(frame.drop(columns="x4"))
 
 

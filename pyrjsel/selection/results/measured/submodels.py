@@ -91,7 +91,7 @@ class Submodels:
         if not self.results.model.design.wide:
             found = np.isnan(x).any(axis=1)  # rows that cannot be used; what they lack is 0
         patterns = list(self._patterns(has))
-        self._warn(patterns, has, found, index)
+        self._warn(patterns, found, index)
         return SubmodelPrediction(self, x, np.where(found, np.nan, offset), index, patterns)
 
     def _patterns(self, has: BoolArray) -> Iterator[Pattern]:
@@ -118,30 +118,31 @@ class Submodels:
                 mass = np.nan
             yield Pattern(rows, own, inside, mass)
 
-    def _warn(self, patterns: list[Pattern], has: BoolArray, lost: BoolArray, index: pd.Index) -> None:
+    def _warn(self, patterns: list[Pattern], lost: BoolArray, index: pd.Index) -> None:
         """Warn of rows that cannot be predicted."""
         names, required = self.results.model.term_names, self.required
-        gone = [each for each in patterns if np.isnan(each.mass)]
+        gone = [each for each in patterns if np.isnan(each.mass) and not lost[each.rows].all()]
         fixed = [each for each in gone if np.any(required & ~each.has)]
-        for some, text in ((fixed, "lack a variable of a term that is always in"), (gone, "")):
-            counts = [int(np.sum(~lost[each.rows])) for each in some if text or each not in fixed]
-            if not sum(counts):
-                continue
-            if text:
-                terms = np.flatnonzero(np.any([required & ~each.has for each in some], axis=0))
-                warn(
-                    f"{sum(counts):,} of {len(index):,} rows {text} ({listed([names[j] for j in terms])}): "
-                    f"their predictions by {called()} are NaN.",
-                    MissingDataWarning,
-                )
-                continue
-            most = max((each for each in some if each not in fixed), key=lambda each: each.rows.size)
+        light = [each for each in gone if not np.any(required & ~each.has)]
+
+        def count(some: list[Pattern]) -> str:
+            return f"{sum(int(np.sum(~lost[each.rows])) for each in some):,} of {len(index):,} rows"
+
+        if fixed:
+            terms = np.flatnonzero(np.any([required & ~each.has for each in fixed], axis=0))
+            warn(
+                f"{count(fixed)} lack a variable of a term that is always in "
+                f"({listed([names[j] for j in terms])}): their predictions by {called()} are NaN.",
+                MissingDataWarning,
+            )
+        if light:
+            most = max(light, key=lambda each: each.rows.size)
             known, without = (
                 [names[j] for j in np.flatnonzero(self.terms & has)] for has in (most.has, ~most.has)
             )
             warn(
-                f"{sum(counts):,} of {len(index):,} rows have predictions of NaN by {called()}: models that "
-                f"need only what these rows have hold less than {LEAST_MASS:g} of the posterior mass. For "
+                f"{count(light)} have predictions of NaN by {called()}: models that need only what these "
+                f"rows have hold less than {LEAST_MASS:g} of the posterior mass. For "
                 f"{most.rows.size:,} of them, {fit_again(self.results.model, known, without)}",
                 MissingDataWarning,
             )
