@@ -649,6 +649,151 @@ CLONES double vm_normal_working(ptrdiff_t n, const double *restrict eta, const d
     return sum_lanes(sum);
 }
 
+/* Sums of the logarithms of two series of positive doubles, as mantissas in FEW products each, with exponents. */
+typedef struct {
+    double own[FEW], every[FEW];
+    uint64_t own_bits[FEW], every_bits[FEW];
+    double least[FEW], most[FEW];
+    ptrdiff_t blocks;
+} odds_t;
+
+static inline __attribute__((always_inline)) void odds_begin(odds_t *s)
+{
+    for (int j = 0; j < FEW; j++) {
+        s->own[j] = s->every[j] = 1.0;
+        s->own_bits[j] = s->every_bits[j] = 0;
+        s->least[j] = INFINITY;
+        s->most[j] = 0.0;
+    }
+    s->blocks = 0;
+}
+
+static inline __attribute__((always_inline)) void
+odds_add(odds_t *s, const double *restrict own, const double *restrict every)
+{
+    for (int j = 0; j < FEW; j++) {
+        s->own[j] *= split_off(own[j], &s->own_bits[j]);
+        s->every[j] *= split_off(every[j], &s->every_bits[j]);
+        s->least[j] = every[j] < s->least[j] ? every[j] : s->least[j];
+        s->most[j] = every[j] > s->most[j] ? every[j] : s->most[j];
+    }
+    if (++s->blocks % FLUSH == 0) /* biases of both sides are the same, and cancel */
+        for (int j = 0; j < FEW; j++) {
+            s->own[j] = split_off(s->own[j], &s->own_bits[j]);
+            s->every[j] = split_off(s->every[j], &s->every_bits[j]);
+        }
+}
+
+/* sum log own - log every; range[0] and range[1] are the least and the largest of `every`. */
+static inline __attribute__((always_inline)) double odds_end(const odds_t *s, double *range)
+{
+    double part[FEW];
+    int64_t bits = 0;
+    range[0] = s->least[0];
+    range[1] = s->most[0];
+    for (int j = 0; j < FEW; j++) {
+        part[j] = log_positive(s->own[j] / s->every[j]);
+        bits += (int64_t)(s->own_bits[j] - s->every_bits[j]);
+        range[0] = s->least[j] < range[0] ? s->least[j] : range[0];
+        range[1] = s->most[j] > range[1] ? s->most[j] : range[1];
+    }
+    return sum_few(part) + (double)bits * 0x1.62e42fefa39efp-1;
+}
+
+/* A copy of m < FEW numbers that is filled up. */
+static inline const double *padded(int m, const double *x, double value, double *into)
+{
+    for (int j = 0; j < FEW; j++)
+        into[j] = j < m ? x[j] : value;
+    return into;
+}
+
+CLONES double vm_class_odds(ptrdiff_t n, int kernels, int classes, const int *start, const double *log_kernel,
+                            double *top, double *density, const double *weight, const double *share)
+{
+    double own[FEW], every[FEW], most[FEW], term[FEW], range[2];
+    odds_t sums;
+    odds_begin(&sums);
+    for (int k = 0; k < classes; k++)
+        for (ptrdiff_t i = start[k]; i < start[k + 1]; i += FEW) {
+            const int m = start[k + 1] - i < FEW ? (int)(start[k + 1] - i) : FEW;
+            for (int j = 0; j < FEW; j++) {
+                own[j] = every[j] = 0.0;
+                most[j] = -INFINITY;
+            }
+            for (int d = 0; log_kernel && d < kernels; d++) {
+                const double *x = log_kernel + d * n + i;
+                if (m < FEW)
+                    x = padded(m, x, 0.0, term);
+                for (int j = 0; j < FEW; j++)
+                    most[j] = x[j] > most[j] ? x[j] : most[j];
+            }
+            if (log_kernel)
+                memcpy(top + i, most, m * sizeof(double));
+            for (int d = 0; d < kernels; d++) {
+                const double a = weight[k * kernels + d], b = share[d];
+                const double *x = (log_kernel ? log_kernel : density) + d * n + i;
+                if (m < FEW)
+                    x = padded(m, x, 1.0, term);
+                if (log_kernel) {
+                    for (int j = 0; j < FEW; j++)
+                        term[j] = exp_nonpositive(x[j] - most[j]);
+                    memcpy(density + d * n + i, term, m * sizeof(double));
+                    x = term;
+                }
+                for (int j = 0; j < FEW; j++) {
+                    own[j] += a * x[j];
+                    every[j] += b * x[j];
+                }
+            }
+            for (int j = m; j < FEW; j++)
+                own[j] = every[j] = 1.0;
+            odds_add(&sums, own, every);
+        }
+    return odds_end(&sums, range);
+}
+
+CLONES double vm_kernel_odds(ptrdiff_t n, int kernels, int classes, const int *start, const double *z,
+                             const double *seen, const double *change, const double *log_kernel,
+                             const double *top, const double *other_own, const double *other_every,
+                             const double *weight, double share, double *new_log_kernel, double *density,
+                             double *range)
+{
+    const double c = change[0], h = change[1], mean = change[2], new_h = change[3], new_mean = change[4];
+    double pad[6][FEW], own[FEW], every[FEW], term[FEW], value[FEW];
+    odds_t sums;
+    odds_begin(&sums);
+    for (int k = 0; k < classes; k++) {
+        const double a = weight[k * kernels];
+        for (ptrdiff_t i = start[k]; i < start[k + 1]; i += FEW) {
+            const int m = start[k + 1] - i < FEW ? (int)(start[k + 1] - i) : FEW;
+            const double *x = z + i, *there = seen + i, *old = log_kernel + i, *under = top + i;
+            const double *mine = other_own + i, *all = other_every + i;
+            if (m < FEW) {
+                x = padded(m, x, 0.0, pad[0]);
+                there = padded(m, there, 0.0, pad[1]);
+                old = padded(m, old, 0.0, pad[2]);
+                under = padded(m, under, 0.0, pad[3]);
+                mine = padded(m, mine, 1.0, pad[4]);
+                all = padded(m, all, 1.0, pad[5]);
+            }
+            for (int j = 0; j < FEW; j++) {
+                const double gap = x[j] - mean, new_gap = x[j] - new_mean;
+                value[j] = old[j] + there[j] * (c + (h * gap * gap - new_h * new_gap * new_gap));
+                term[j] = exp_any(value[j] - under[j]);
+                own[j] = mine[j] + a * term[j];
+                every[j] = all[j] + share * term[j];
+            }
+            memcpy(new_log_kernel + i, value, m * sizeof(double));
+            memcpy(density + i, term, m * sizeof(double));
+            for (int j = m; j < FEW; j++)
+                own[j] = every[j] = 1.0;
+            odds_add(&sums, own, every);
+        }
+    }
+    return odds_end(&sums, range);
+}
+
 CLONES void vm_axpy(ptrdiff_t n, double a, const double *restrict x, double *restrict y)
 {
     for (ptrdiff_t i = 0; i < n; i++)

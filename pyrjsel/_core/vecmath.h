@@ -87,6 +87,21 @@ double vm_normal_shift(ptrdiff_t n, const double *eta, const double *x, double d
 double vm_normal_working(ptrdiff_t n, const double *eta, const double *wy, const double *w,
                          double *residual, double *weight);
 
+/* Rows start[k] to start[k + 1] are of class k. Returns sum log own - log every over the rows, where with the
+   (kernels, n) densities own = sum_d weight[k, d] density[d] and every = sum_d share[d] density[d]. Where log densities
+   are given, the largest of each row is written to top, and densities over its exponential to density. */
+double vm_class_odds(ptrdiff_t n, int kernels, int classes, const int *start, const double *log_kernel, double *top,
+                     double *density, const double *weight, const double *share);
+
+/* The same where one kernel changes, with weights weight[k, 0] and what all others contribute to both sums: its log
+   densities become new_log_kernel = log_kernel + seen * (c + h (z - mean)^2 - new_h (z - new_mean)^2), change = c, h,
+   mean, new_h, new_mean, and its densities exp(new_log_kernel - top). range = least and largest `every`, at
+   most 1 and at least 1 if a class's rows are not a multiple of 16. */
+double vm_kernel_odds(ptrdiff_t n, int kernels, int classes, const int *start, const double *z, const double *seen,
+                      const double *change, const double *log_kernel, const double *top, const double *other_own,
+                      const double *other_every, const double *weight, double share, double *new_log_kernel,
+                      double *density, double *range);
+
 /* y += a * x. */
 void vm_axpy(ptrdiff_t n, double a, const double *x, double *y);
 

@@ -26,9 +26,10 @@ cdef class LabelChain(Chain):
     cdef double* every              # (N) in all classes together
     cdef double* other_own          # (N) the same of all kernels but one
     cdef double* other_every
-    cdef double* old                # (N) one row of log_kernel
+    cdef double* old                # (N) one row of log_kernel, as it was
+    cdef double* log_row            # (N) and without a change
+    cdef double* new_row            # (N) and with it
     cdef double* row                # (N) one row of density
-    cdef double* log_share          # (N)
     cdef double* ones               # (N)
     cdef double* count              # (D) rows that an input's kernels answer for, their mean and squares
     cdef double* centre
@@ -45,7 +46,7 @@ cdef class LabelChain(Chain):
     cdef void set_share(self) noexcept nogil
     cdef void add_kernel(self, int d, const double* density, double* own, double* every) noexcept nogil
     cdef void sums(self, const double* density, int without, double* own, double* every) noexcept nogil
-    cdef double log_labels(self) noexcept nogil
+    cdef double log_classes(self) noexcept nogil
     cdef double conditional_of(self, const double* log_kernel, double* top, double* density) noexcept nogil
     cdef void add_one(self, int i, double precision, double mean, double sign, double* out) noexcept nogil
     cdef void add_input(self, int i, const double* precision, const double* mean, double sign,
@@ -54,7 +55,8 @@ cdef class LabelChain(Chain):
     cdef void adapt(self, int step, bint accepted) noexcept nogil
     cdef bint walk(self, int i, int d, double precision, double mean, double log_prior,
                    bitgen_t* rng) noexcept nogil
-    cdef bint judge(self, int d, double log_ratio, bitgen_t* rng) noexcept nogil
+    cdef bint judge(self, int d, int i, const double* change, const double* log_row, double log_ratio,
+                    bitgen_t* rng) noexcept nogil
     cdef double log_place_share(self, int d, const double* mean) noexcept nogil
     cdef int row_for(self, int d, bitgen_t* rng) noexcept nogil
     cdef void relocate(self, int d, bitgen_t* rng) noexcept nogil

@@ -40,7 +40,7 @@ from libc.string cimport memcpy, memset
 
 import numpy as np
 
-from pyrjsel._core._vecmath cimport axpy, dot, dot3, exp_minus, exponentials, logs
+from pyrjsel._core._vecmath cimport axpy, class_odds, dot, dot3, exponentials, kernel_odds
 from pyrjsel._core.random cimport (
     bitgen_t, random_standard_gamma, random_standard_normal, random_standard_uniform,
 )
@@ -119,7 +119,7 @@ cdef class LabelChain(Chain):
         cdef double[:, ::1] known = np.nan_to_num(z)
         cdef double[:, ::1] seen = 1.0 - np.isnan(z)
         cdef double[:, :, ::1] by_kernel = np.zeros((6, D, n))
-        cdef double[:, ::1] by_row = np.zeros((10, n))
+        cdef double[:, ::1] by_row = np.zeros((11, n))
         cdef double[::1] small = np.zeros(6 * D + max(D, K))
         cdef double[:, ::1] by_input = np.zeros((3, p))
         by_row[9, :] = 1.0
@@ -132,7 +132,7 @@ cdef class LabelChain(Chain):
         self.own, self.every = &by_row[2, 0], &by_row[3, 0]
         self.other_own, self.other_every = &by_row[4, 0], &by_row[5, 0]
         self.old, self.row = &by_row[6, 0], &by_row[7, 0]
-        self.log_share, self.ones = &by_row[8, 0], &by_row[9, 0]
+        self.log_row, self.ones, self.new_row = &by_row[8, 0], &by_row[9, 0], &by_row[10, 0]
         self.share = &small[0]
         self.count = self.share + D
         self.centre = self.count + D
@@ -171,36 +171,23 @@ cdef class LabelChain(Chain):
             if d != without:
                 self.add_kernel(d, density + <Py_ssize_t> d * self.n, own, every)
 
-    cdef double log_labels(self) noexcept nogil:
-        """C, given the densities of the rows."""
-        cdef int n, k
-        cdef double value = 0.0
-        for n in range(self.n):
-            self.log_share[n] = self.own[n] / self.every[n]
-        logs(self.n, self.log_share, self.log_share)
-        for k in range(self.n_classes):
-            value += (self.start[k + 1] - self.start[k]) * log(self.prior[k])
-        return value + dot(self.n, self.log_share, self.ones)
-
     cdef double conditional_of(self, const double* log_kernel, double* top, double* density) noexcept nogil:
-        """C, given log densities of kernels and the weights as they are.
+        """C, given log densities of kernels (NULL: densities) and the weights as they are.
 
         Densities are relative to the largest of the row, `top`: no sum of theirs can vanish.
         """
-        cdef int n, d
-        cdef Py_ssize_t at
-        memcpy(top, log_kernel, self.n * sizeof(double))
-        for d in range(1, self.n_kernels):
-            at = <Py_ssize_t> d * self.n
-            for n in range(self.n):
-                top[n] = log_kernel[at + n] if log_kernel[at + n] > top[n] else top[n]
-        for d in range(self.n_kernels):
-            at = <Py_ssize_t> d * self.n
-            for n in range(self.n):
-                density[at + n] = log_kernel[at + n] - top[n]
-        exp_minus(<Py_ssize_t> self.n_kernels * self.n, density, density)
-        self.sums(density, -1, self.own, self.every)
-        return self.log_labels()
+        cdef int k
+        cdef double value = class_odds(self.n, self.n_kernels, self.n_classes, self.start, log_kernel, top,
+                                       density, self.weight, self.share)
+        return value + self.log_classes()
+
+    cdef double log_classes(self) noexcept nogil:
+        """The log probability of the labels where inputs say nothing."""
+        cdef int k
+        cdef double value = 0.0
+        for k in range(self.n_classes):
+            value += (self.start[k + 1] - self.start[k]) * log(self.prior[k])
+        return value
 
     cdef void add_one(self, int i, double precision, double mean, double sign, double* out) noexcept nogil:
         """out += sign times the log density of input i under one kernel, without its constant."""
@@ -248,40 +235,40 @@ cdef class LabelChain(Chain):
                    bitgen_t* rng) noexcept nogil:
         """Propose precision and mean of kernel d of input i, with the log ratio of priors, after `others`."""
         cdef int at = i * self.n_kernels + d
-        cdef double* log_row = self.log_kernel + <Py_ssize_t> d * self.n
-        memcpy(self.old, log_row, self.n * sizeof(double))
-        self.add_one(i, self.precision[at], self.mean[at], -1.0, log_row)
-        self.add_one(i, precision, mean, 1.0, log_row)
-        if not self.judge(d, log_prior, rng):
+        cdef double[5] change = [0.5 * log(precision / self.precision[at]), 0.5 * self.precision[at],
+                                 self.mean[at], 0.5 * precision, mean]
+        if not self.judge(d, i, change, self.log_kernel + <Py_ssize_t> d * self.n, log_prior, rng):
             return False
         self.precision[at], self.mean[at] = precision, mean
         return True
 
-    cdef bint judge(self, int d, double log_ratio, bitgen_t* rng) noexcept nogil:
-        """Accept or reject what has been done to the log densities of kernel d, which were `old`.
+    cdef bint judge(self, int d, int i, const double* change, const double* log_row, double log_ratio,
+                    bitgen_t* rng) noexcept nogil:
+        """Accept or reject a change in input i of log densities of kernel d, which are `log_row` without it.
 
         `log_ratio` is that without the likelihood. Densities of one kernel change; they stay relative to
         `top` unless some are too far from it for that.
         """
-        cdef int n, far = 0
-        cdef double value
-        cdef double* log_row = self.log_kernel + <Py_ssize_t> d * self.n
-        for n in range(self.n):
-            self.row[n] = log_row[n] - self.top[n]
-        exponentials(self.n, self.row, self.row)
-        memcpy(self.own, self.other_own, self.n * sizeof(double))
-        memcpy(self.every, self.other_every, self.n * sizeof(double))
-        self.add_kernel(d, self.row, self.own, self.every)
-        for n in range(self.n):
-            far += (self.every[n] < 1.0 / FAR) + (self.every[n] > FAR)
+        cdef Py_ssize_t at = <Py_ssize_t> i * self.n
+        cdef double[2] bounds
+        cdef double value = kernel_odds(
+            self.n, self.n_kernels, self.n_classes, self.start, self.z + at, self.seen + at, change, log_row,
+            self.top, self.other_own, self.other_every, self.weight + d, self.share[d], self.new_row, self.row,
+            bounds)
+        cdef double* kept = self.log_kernel + <Py_ssize_t> d * self.n
+        cdef bint far = not 1.0 / FAR <= bounds[0] <= bounds[1] <= FAR
         if far:
+            memcpy(self.old, kept, self.n * sizeof(double))
+            memcpy(kept, self.new_row, self.n * sizeof(double))
             value = self.conditional_of(self.log_kernel, self.new_top, self.new_density)
         else:
-            value = self.log_labels()
+            value += self.log_classes()
         if not log(random_standard_uniform(rng)) < self.t * (value - self.value) + log_ratio:
-            memcpy(log_row, self.old, self.n * sizeof(double))
+            if far:
+                memcpy(kept, self.old, self.n * sizeof(double))
             return False
         self.value = value
+        memcpy(kept, self.new_row, self.n * sizeof(double))
         if far:
             self.turn()
             self.others(d)
@@ -336,9 +323,10 @@ cdef class LabelChain(Chain):
         """Propose means and precisions of kernel d for all selected inputs, given their rates."""
         cdef int i, at, n = self.row_for(d, rng) if random_standard_uniform(rng) < 0.5 else -1
         cdef double log_ratio
-        cdef double* log_row = self.log_kernel + <Py_ssize_t> d * self.n
+        cdef double[5] none = [0.0, 0.0, 0.0, 0.0, 0.0]
+        cdef double* log_row = self.log_row
         self.others(d)
-        memcpy(self.old, log_row, self.n * sizeof(double))
+        memcpy(log_row, self.log_kernel + <Py_ssize_t> d * self.n, self.n * sizeof(double))
         for i in range(self.p):
             if not self.m.gamma[i]:
                 continue
@@ -349,12 +337,11 @@ cdef class LabelChain(Chain):
             if n >= 0 and self.seen[<Py_ssize_t> i * self.n + n]:
                 self.to_places[i] = self.z[<Py_ssize_t> i * self.n + n] + NEAR * self.to_places[i]
             if not 0.0 < self.to_precision[i] < INFINITY:
-                memcpy(log_row, self.old, self.n * sizeof(double))
                 return
             self.add_one(i, self.precision[at], self.mean[at], -1.0, log_row)
             self.add_one(i, self.to_precision[i], self.to_places[i], 1.0, log_row)
         log_ratio = self.log_place_share(d, self.to_places) - self.log_place_share(d, self.places)
-        if self.judge(d, log_ratio, rng):
+        if self.judge(d, 0, none, log_row, log_ratio, rng):
             for i in range(self.p):
                 if self.m.gamma[i]:
                     at = i * self.n_kernels + d
@@ -446,8 +433,7 @@ cdef class LabelChain(Chain):
                 weight[e] = fmax(weight[e] / rest, LEAST)
             rest *= total
             self.set_share()
-            self.sums(self.density, -1, self.own, self.every)
-            value = self.log_labels()
+            value = self.conditional_of(NULL, NULL, self.density)
             if log(random_standard_uniform(rng)) < (
                     self.t * (value - self.value) + concentration * move - (new - old)):
                 self.value, total = value, rest
