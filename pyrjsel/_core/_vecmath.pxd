@@ -33,12 +33,12 @@ cdef void logs(Py_ssize_t n, const double* x, double* out) noexcept nogil
 cdef void log_sum_exp(Py_ssize_t n, int rows, int without, const double* x, double* out) noexcept nogil
 cdef void log_sum_shares(Py_ssize_t n, int rows, const double* x, double* out, double* share) noexcept nogil
 cdef double class_odds(Py_ssize_t n, int kernels, int classes, const int* start, const double* log_kernel,
-                        double* top, double* density, const double* weight, const double* share) noexcept nogil
+                       double* top, double* density, const double* weight, const double* share) noexcept nogil
 cdef double kernel_odds(Py_ssize_t n, int kernels, int classes, const int* start, const double* z,
-                         const double* seen, const double* change, const double* log_kernel,
-                         const double* top, const double* other_own, const double* other_every,
-                         const double* weight, double share, double* new_log_kernel, double* density,
-                         double* range) noexcept nogil
+                        const double* seen, const double* change, const double* log_kernel,
+                        const double* top, const double* other_own, const double* other_every,
+                        const double* weight, double share, double* new_log_kernel, double* density,
+                        double* range) noexcept nogil
 cdef void axpy(Py_ssize_t n, double a, const double* x, double* y) noexcept nogil
 cdef double dot(Py_ssize_t n, const double* x, const double* r) noexcept nogil
 cdef double dot3(Py_ssize_t n, const double* x, const double* z, const double* weight) noexcept nogil

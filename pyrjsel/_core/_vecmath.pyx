@@ -39,13 +39,14 @@ cdef extern from "vecmath.h" nogil:
                             const double* square, double copies)
     void vm_logs(Py_ssize_t n, const double* x, double* out)
     void vm_log_sum_exp(Py_ssize_t n, int rows, int without, const double* x, double* out, double* share)
-    double vm_class_odds(Py_ssize_t n, int kernels, int classes, const int* start, const double* log_kernel,
-                        double* top, double* density, const double* weight, const double* share)
+    double vm_class_odds(Py_ssize_t n, int kernels, int classes, const int* start,
+                         const double* log_kernel, double* top, double* density, const double* weight,
+                         const double* share)
     double vm_kernel_odds(Py_ssize_t n, int kernels, int classes, const int* start, const double* z,
-                         const double* seen, const double* change, const double* log_kernel,
-                         const double* top, const double* other_own, const double* other_every,
-                         const double* weight, double share, double* new_log_kernel, double* density,
-                         double* range)
+                          const double* seen, const double* change, const double* log_kernel,
+                          const double* top, const double* other_own, const double* other_every,
+                          const double* weight, double share, double* new_log_kernel, double* density,
+                          double* range)
     void vm_axpy(Py_ssize_t n, double a, const double* x, double* y)
     double vm_dot(Py_ssize_t n, const double* x, const double* r)
     double vm_dot3(Py_ssize_t n, const double* x, const double* z, const double* weight)
@@ -159,19 +160,20 @@ cdef void log_sum_shares(Py_ssize_t n, int rows, const double* x, double* out, d
 
 
 cdef double class_odds(Py_ssize_t n, int kernels, int classes, const int* start, const double* log_kernel,
-                        double* top, double* density, const double* weight, const double* share) noexcept nogil:
+                       double* top, double* density, const double* weight,
+                       const double* share) noexcept nogil:
     """Log odds of labels in all rows; see ``vecmath.h``."""
     return vm_class_odds(n, kernels, classes, start, log_kernel, top, density, weight, share)
 
 
 cdef double kernel_odds(Py_ssize_t n, int kernels, int classes, const int* start, const double* z,
-                         const double* seen, const double* change, const double* log_kernel,
-                         const double* top, const double* other_own, const double* other_every,
-                         const double* weight, double share, double* new_log_kernel, double* density,
-                         double* range) noexcept nogil:
+                        const double* seen, const double* change, const double* log_kernel,
+                        const double* top, const double* other_own, const double* other_every,
+                        const double* weight, double share, double* new_log_kernel, double* density,
+                        double* range) noexcept nogil:
     """The same where one kernel changes."""
-    return vm_kernel_odds(n, kernels, classes, start, z, seen, change, log_kernel, top, other_own, other_every,
-                          weight, share, new_log_kernel, density, range)
+    return vm_kernel_odds(n, kernels, classes, start, z, seen, change, log_kernel, top, other_own,
+                          other_every, weight, share, new_log_kernel, density, range)
 
 
 cdef void axpy(Py_ssize_t n, double a, const double* x, double* y) noexcept nogil:

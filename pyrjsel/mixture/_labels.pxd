@@ -43,6 +43,13 @@ cdef class LabelChain(Chain):
     cdef double* to_places          # (p) and those proposed
     cdef double* to_precision       # (p)
 
+    cdef double* pivot              # (p) means of inputs
+    cdef double* unit               # (p) one over their variances; 0 where some are missing
+    cdef double* factor             # (D) logarithms of what weights of kernels are multiplied by
+    cdef double* kept               # (K D + K) weights and class probabilities before a move
+
+    cdef double reweigh(self) noexcept nogil
+    cdef void slide(self, int i, bint linear, bitgen_t* rng) noexcept nogil
     cdef void set_share(self) noexcept nogil
     cdef void add_kernel(self, int d, const double* density, double* own, double* every) noexcept nogil
     cdef void sums(self, const double* density, int without, double* own, double* every) noexcept nogil

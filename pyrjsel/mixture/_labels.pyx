@@ -9,7 +9,10 @@ the subset gamma, for each selected input i the rate beta_i, precisions u_di and
 class weights w_kd, and class probabilities P. Inputs are in range units, where m_di ~ N(0, 1), u_di ~
 Gamma(alpha, beta_i) and beta_i ~ Gamma(g, h_i). A sweep is, in this order,
 
-1. for each kernel and selected input random walks of the mean and of the log precision, with beta_i
+1. for each selected input without gaps, quadratic functions of it that are added to the log densities of
+   all kernels: labels do not depend on them, so that they cost no pass over the rows. Random walks of
+   single means and precisions take hundreds of sweeps for such a step;
+2. for each kernel and selected input random walks of the mean and of the log precision, with beta_i
    integrated out; then for each selected input beta_i given the precisions, and a factor of all precisions
    by which beta_i is divided: given each other, beta_i and precisions of weak inputs hardly move.
    Likewise a factor of the precisions of all selected inputs together, each rate divided by it: kernels
@@ -17,9 +20,9 @@ Gamma(alpha, beta_i) and beta_i ~ Gamma(g, h_i). A sweep is, in this order,
    anew: precisions from their prior given beta_i, means with probability 1/2 from their prior, else near a
    row's inputs, this row of a class in proportion to the kernel's weight in it. The density of both parts is
    in the ratio;
-2. random walks of the logarithms of class weights and of class probabilities. With a_d ~ Gamma(delta, 1), a /
+3. random walks of the logarithms of class weights and of class probabilities. With a_d ~ Gamma(delta, 1), a /
    sum a has a Dirichlet(delta) distribution and is independent of the sum, which is drawn again each time;
-3. moves: an input enters, one leaves, or two are exchanged. Exchanges, of which few are accepted, are a tenth
+4. moves: an input enters, one leaves, or two are exchanged. Exchanges, of which few are accepted, are a tenth
    of them where all three are possible.
 
 Kernels of an input that enters come from the prior, or (conditional proposals) with probability 1/2 from
@@ -28,10 +31,10 @@ move tell, with half their weight. Both parts are in the density of the proposal
 twice that of prior proposals. The answers are the same for a move and for its return.
 
 A sweep begins with sums that are computed from the state, so that rounding does not build up. It takes N
-exponentials and N logarithms for each of 2 s D random walks of means and precisions, N logarithms for K D
-of weights and K of probabilities, 3 N exponentials for each of D kernels anew, D N exponentials for each of
-s + 1 factors, and for each input that a move takes in or out; s is the number of selected inputs, N that of
-rows with a label.
+exponentials for each of 2 s D random walks of means and precisions, 2 N D multiplications for each of K D + K
+of weights and probabilities, 3 N exponentials for each of D kernels anew, D N exponentials for each of s + 1
+factors, and for each input that a move takes in or out; s is the number of selected inputs, N that of rows
+with a label. Logarithms are of products of many rows.
 """
 
 cimport cython
@@ -65,6 +68,10 @@ cdef double LOG_2PI = 1.8378770664093454836
 # Standard deviations of the logarithm of a factor of all precisions of an input, of which one is taken at
 # random: those of inputs that hardly matter may be anything, those of others may not.
 cdef double[3] LENGTHS = [0.15, 0.6, 2.4]
+# Quadratic functions that are added to all kernels of an input; standard deviation of their places,
+# in ranges; least variance of an input, over which their factors are.
+cdef int SLIDES = 6
+cdef double SPREAD = 0.3, NARROWEST = 1e-4
 
 
 cdef double log_half(double value) noexcept nogil:
@@ -120,8 +127,8 @@ cdef class LabelChain(Chain):
         cdef double[:, ::1] seen = 1.0 - np.isnan(z)
         cdef double[:, :, ::1] by_kernel = np.zeros((6, D, n))
         cdef double[:, ::1] by_row = np.zeros((11, n))
-        cdef double[::1] small = np.zeros(6 * D + max(D, K))
-        cdef double[:, ::1] by_input = np.zeros((3, p))
+        cdef double[::1] small = np.zeros(7 * D + max(D, K) + K * D + K)
+        cdef double[:, ::1] by_input = np.zeros((5, p))
         by_row[9, :] = 1.0
         self.arrays = (known, seen, rate, start, by_kernel, by_row, small, by_input)
         self.z, self.seen, self.rate, self.start = &known[0, 0], &seen[0, 0], &rate[0], &start[0]
@@ -142,6 +149,13 @@ cdef class LabelChain(Chain):
         self.trial = self.new_mean + D
         self.places, self.to_places = &by_input[0, 0], &by_input[1, 0]
         self.to_precision = &by_input[2, 0]
+        self.factor = self.trial + max(D, K)
+        self.kept = self.factor + D
+        self.pivot, self.unit = &by_input[3, 0], &by_input[4, 0]
+        cdef int i
+        for i, values in enumerate(np.asarray(z)):
+            if not np.isnan(values).any():
+                self.pivot[i], self.unit[i] = values.mean(), 1.0 / max(values.var(), NARROWEST)
         self.refresh()
 
     # ------------------------------------------------------------------ the likelihood
@@ -176,7 +190,6 @@ cdef class LabelChain(Chain):
 
         Densities are relative to the largest of the row, `top`: no sum of theirs can vanish.
         """
-        cdef int k
         cdef double value = class_odds(self.n, self.n_kernels, self.n_classes, self.start, log_kernel, top,
                                        density, self.weight, self.share)
         return value + self.log_classes()
@@ -219,6 +232,74 @@ cdef class LabelChain(Chain):
         self.set_share()
         self.answered = False
         self.value = self.conditional_of(self.log_kernel, self.top, self.density)
+
+    # ------------------------------------------------------------------ what labels say nothing of
+
+    cdef double reweigh(self) noexcept nogil:
+        """Multiply P_k w_kd by exp(factor[d]) and norm them: the log ratio of priors, with the Jacobian.
+
+        In logarithms of the P_k w_kd over one of them this is a translation. Their density is that of the
+        Dirichlet distributions times all P_k and w_kd. Where a weight is too small it is -inf.
+        """
+        cdef int k, d
+        cdef double top = self.factor[0], total = 0.0, sum_factors = 0.0, sum_logs = 0.0, z, least = 1.0
+        cdef double* weight = self.weight
+        for d in range(self.n_kernels):
+            top = fmax(top, self.factor[d])
+        for d in range(self.n_kernels):
+            sum_factors += self.factor[d] - top
+            self.factor[d] = exp(self.factor[d] - top)
+        for k in range(self.n_classes):
+            z = 0.0
+            for d in range(self.n_kernels):
+                weight[d] *= self.factor[d]
+                z += weight[d]
+            for d in range(self.n_kernels):
+                weight[d] /= z
+                least = fmin(least, weight[d])
+            sum_logs += log(z)
+            self.prior[k] *= z
+            total += self.prior[k]
+            weight += self.n_kernels
+        for k in range(self.n_classes):
+            self.prior[k] /= total
+            least = fmin(least, self.prior[k])
+        if not least > LEAST:
+            return -INFINITY
+        sum_factors = self.concentration * (self.n_classes * sum_factors - self.n_kernels * sum_logs)
+        return sum_factors + sum_logs - self.n_classes * log(total)
+
+    cdef void slide(self, int i, bint linear, bitgen_t* rng) noexcept nogil:
+        """Propose to add a quadratic function of input i to the log densities of all kernels.
+
+        Precisions u become u + a, and e = u m becomes e + b; what constants lose by it weights get. The
+        likelihood stays; densities of the rows, and beta_i, are for the caller to draw or compute again.
+        """
+        cdef int d, at = i * self.n_kernels, size = self.n_classes * self.n_kernels
+        cdef double a = self.unit[i] * LENGTHS[below(3, rng)] * random_standard_normal(rng)
+        cdef double b = a * SPREAD if linear else a * (self.pivot[i] + SPREAD * random_standard_normal(rng))
+        cdef double u, m, new, log_ratio = 0.0
+        if linear:
+            a = 0.0
+        for d in range(self.n_kernels):
+            u, m = self.precision[at + d], self.mean[at + d]
+            if not u + a > 0.0:
+                return
+            new = (u * m + b) / (u + a)
+            self.new_precision[d], self.new_mean[d] = u + a, new
+            self.factor[d] = 0.5 * ((u + a) * new * new - u * m * m - log1p(a / u))
+            # In u and e the density of a mean has the factor 1 / u.
+            log_ratio += (self.alpha - 2.0) * log1p(a / u) + 0.5 * (m * m - new * new)
+        log_ratio -= (self.g + self.n_kernels * self.alpha) * log1p(self.n_kernels * a / self.total(i))
+        memcpy(self.kept, self.weight, size * sizeof(double))
+        memcpy(self.kept + size, self.prior, self.n_classes * sizeof(double))
+        log_ratio += self.reweigh()
+        if log(random_standard_uniform(rng)) < log_ratio:
+            memcpy(self.precision + at, self.new_precision, self.n_kernels * sizeof(double))
+            memcpy(self.mean + at, self.new_mean, self.n_kernels * sizeof(double))
+        else:
+            memcpy(self.weight, self.kept, size * sizeof(double))
+            memcpy(self.prior, self.kept + size, self.n_classes * sizeof(double))
 
     # ------------------------------------------------------------------ within a subset
 
@@ -579,6 +660,10 @@ cdef class LabelChain(Chain):
     cdef void sweep(self, int moves, bitgen_t* rng) noexcept nogil:
         cdef int i, d, k, _
         cdef double shape = self.g + self.n_kernels * self.alpha
+        for i in range(self.p):
+            if self.m.gamma[i] and self.unit[i] > 0.0:
+                for k in range(SLIDES):
+                    self.slide(i, k % 2, rng)
         self.refresh()
         for d in range(self.n_kernels):
             self.kernel(d, rng)

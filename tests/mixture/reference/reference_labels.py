@@ -4,6 +4,7 @@ Takes random numbers in the order of the compiled loop, so that both give the sa
 """
 
 import numpy as np
+import pytest
 from scipy.special import logsumexp, softmax
 from scipy.stats import dirichlet, gamma, norm
 
@@ -11,6 +12,7 @@ from scipy.stats import dirichlet, gamma, norm
 TRUST, AIM, GAIN, NEAR = 0.5, 0.35, 0.1, 0.2
 EXCHANGES = 2 / 9
 LENGTHS = (0.15, 0.6, 2.4)
+SLIDES, SPREAD, LEAST = 6, 0.3, 1e-290
 
 
 class LabelsTwin:
@@ -225,9 +227,41 @@ class LabelsTwin:
         if np.log(rng.random()) < value:
             self.precision, self.mean = new.precision, new.mean
 
+    def slide(self, i, linear, rng):
+        """The same quadratic function of input i for all kernels; labels keep their probability."""
+        a = LENGTHS[int(rng.random() * 3)] * rng.standard_normal() / self.z[:, i].var()
+        b = a * SPREAD if linear else a * (self.z[:, i].mean() + SPREAD * rng.standard_normal())
+        u, m = self.precision[i], self.mean[i]
+        new_u = u if linear else u + a
+        if new_u.min() <= 0:
+            return
+        new = self.changed(-1, i, (self.beta[i], new_u, (u * m + b) / new_u))
+        # At 0 the function is 0.
+        joint = np.log(self.share[:, None] * self.weight) + self.log_zero(i) - new.log_zero(i)
+        new.share = softmax(logsumexp(joint, axis=1))
+        new.weight = softmax(joint, axis=1)
+        uniform = rng.random()
+        if min(new.share.min(), new.weight.min()) <= LEAST:
+            return
+        assert new.log_likelihood() == pytest.approx(self.log_likelihood(), abs=1e-6)
+        value = new.log_target_without_rate(i) - self.log_target_without_rate(i)
+        # From u, u m and logarithms of weights over one of them to means and weights.
+        for state, sign in ((new, 1.0), (self, -1.0)):
+            parts = np.log(state.share).sum() + np.log(state.weight).sum() - np.log(state.precision[i]).sum()
+            value += sign * parts
+        if np.log(uniform) < value:
+            for name in ("precision", "mean", "weight", "share"):
+                setattr(self, name, getattr(new, name))
+
+    def log_zero(self, i):
+        return norm.logpdf(0.0, self.mean[i], self.precision[i] ** -0.5)
+
     def sweep(self, moves, rng, adapt=False):
         p, D, K = self.z.shape[1], self.weight.shape[1], len(self.share)
         inside = np.flatnonzero(self.gamma)
+        for i in inside:
+            for k in range(SLIDES if not np.isnan(self.z[:, i]).any() else 0):
+                self.slide(i, k % 2, rng)
         for d in range(D):
             for i in inside:
                 for values, step in ((self.mean, i), (self.precision, p + i)):
