@@ -334,8 +334,8 @@ cdef class LabelChain(Chain):
         cdef double[2] bounds
         cdef double value = kernel_odds(
             self.n, self.n_kernels, self.n_classes, self.start, self.z + at, self.seen + at, change, log_row,
-            self.top, self.other_own, self.other_every, self.weight + d, self.share[d], self.new_row, self.row,
-            bounds)
+            self.top, self.other_own, self.other_every, self.weight + d, self.share[d], self.new_row,
+            self.row, bounds)
         cdef double* kept = self.log_kernel + <Py_ssize_t> d * self.n
         cdef bint far = not 1.0 / FAR <= bounds[0] <= bounds[1] <= FAR
         if far:
