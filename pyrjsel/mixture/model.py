@@ -369,9 +369,9 @@ class MixtureClassifier(OverSpace):
         Parameters
         ----------
         draws : "auto" or int
-            Draws kept of each chain. ``"auto"`` begins with 800 and doubles them until every inclusion
-            probability has an MCSE of at most `mcse`, R-hat of size and log posterior is at most 1.05, and
-            all of these have 100 effective draws.
+            Draws kept of each chain. ``"auto"`` begins with 800 and draws more, as many as errors ask for,
+            until every inclusion probability has an MCSE of at most `mcse`, R-hat of size and log posterior
+            is at most 1.05, and all of these have 100 effective draws.
         mcse : float, default 0.01
             Largest Monte Carlo error of an inclusion probability with ``draws="auto"``.
         max_draws : int, default 50_000
