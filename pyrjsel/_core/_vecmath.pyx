@@ -394,6 +394,40 @@ def log_sums_and_shares(const double[:, ::1] x):
     return out, shares
 
 
+def label_log_odds(const double[:, ::1] x not None, const int[::1] start not None,
+                   const double[:, ::1] weight not None, const double[::1] share not None, *, bint logs=True):
+    """Return the log odds of labels given (log) densities, largest of each row, and densities over it."""
+    cdef Py_ssize_t n = x.shape[1]
+    cdef int D = x.shape[0], K = start.shape[0] - 1
+    if not (n == start[K] and weight.shape[0] == K and weight.shape[1] == share.shape[0] == D):
+        raise ValueError("the arrays do not fit together")
+    top, density = np.zeros(n), np.array(x)
+    cdef double[::1] t = top
+    cdef double[:, ::1] e = density
+    value = vm_class_odds(n, D, K, &start[0], &x[0, 0] if logs else NULL, &t[0], &e[0, 0], &weight[0, 0],
+                          &share[0])
+    return value, top, density
+
+
+def changed_log_odds(int d, const double[:, ::1] rows not None, const double[::1] change not None,
+                     const int[::1] start not None, const double[:, ::1] weight not None, double share):
+    """Return the log odds if kernel d changes, its log densities, its densities, and the range of sums.
+
+    Rows are z, seen, log densities, their largest, and sums of all other kernels in and over the classes.
+    """
+    cdef Py_ssize_t n = rows.shape[1]
+    cdef double[2] bounds
+    if not (rows.shape[0] == 6 and change.shape[0] == 5 and weight.shape[0] == start.shape[0] - 1
+            and n == start[start.shape[0] - 1] and 0 <= d < weight.shape[1]):
+        raise ValueError("the arrays do not fit together")
+    found = np.empty((2, n))
+    cdef double[:, ::1] out = found
+    value = vm_kernel_odds(n, weight.shape[1], weight.shape[0], &start[0], &rows[0, 0], &rows[1, 0],
+                           &change[0], &rows[2, 0], &rows[3, 0], &rows[4, 0], &rows[5, 0], &weight[0, d],
+                           share, &out[0, 0], &out[1, 0], bounds)
+    return value, found[0], found[1], (bounds[0], bounds[1])
+
+
 def weighted_dot(const double[::1] x, const double[::1] z, const double[::1] weight=None):
     """Return ``sum(x * z)`` or ``sum(x * z * weight)``."""
     if z.shape[0] != x.shape[0] or (weight is not None and weight.shape[0] != x.shape[0]):

@@ -287,7 +287,8 @@ cdef class LabelChain(Chain):
                 return
             new = (u * m + b) / (u + a)
             self.new_precision[d], self.new_mean[d] = u + a, new
-            self.factor[d] = 0.5 * ((u + a) * new * new - u * m * m - log1p(a / u))
+            # (u + a) new^2 - u m^2, without cancellation where u is large.
+            self.factor[d] = 0.5 * ((u * m * (2.0 * b - a * m) + b * b) / (u + a) - log1p(a / u))
             # In u and e the density of a mean has the factor 1 / u.
             log_ratio += (self.alpha - 2.0) * log1p(a / u) + 0.5 * (m * m - new * new)
         log_ratio -= (self.g + self.n_kernels * self.alpha) * log1p(self.n_kernels * a / self.total(i))

@@ -1,10 +1,15 @@
-"""Passes over few observations, over scales and over rows against mpmath."""
+"""Passes over few observations, over scales, over rows and over kernels against mpmath or numpy."""
+
+import itertools
 
 import numpy as np
 import pytest
 from exact_sums import EPS, mp, sums_bound, ulps
+from scipy.stats import norm
 
 from pyrjsel._core._vecmath import (
+    changed_log_odds,
+    label_log_odds,
     log_sums,
     log_sums_and_shares,
     scale_totals,
@@ -99,7 +104,93 @@ def test_sums_of_exponentials(n):
     assert ulps(log_sums(np.zeros((3, 1))), [mp.log(3)])[0] <= 2
 
 
+def odds_of(density, start, weight, share):
+    """Log of sums of own and of all classes by row, (2, n), of densities (D, n)."""
+    own = np.concatenate([weight[k] @ density[:, a:b] for k, (a, b) in enumerate(itertools.pairwise(start))])
+    return np.log([own, share @ density])
+
+
+def mixture_of(rng, counts, kernels):
+    """First rows of classes, weights, and their averages over classes."""
+    weight = rng.dirichlet(np.ones(kernels), size=len(counts))
+    start = np.cumsum([0, *counts]).astype(np.int32)
+    return start, weight, rng.dirichlet(np.ones(len(counts))) @ weight
+
+
+# Rows of classes: fewer than a block, whole blocks, none in a class, more than the products of one double hold.
+COUNTS = [(5,), (16,), (33, 0, 7), (0, 31), (48, 80), (10, 20, 3, 1), (16 * 960 + 5,), (16 * 2000, 16 * 1003 + 9)]
+
+
+@pytest.mark.parametrize("spread", [1.0, 150.0])
+@pytest.mark.parametrize("kernels", [1, 2, 3, 5])
+@pytest.mark.parametrize("counts", COUNTS, ids=str)
+def test_odds_of_labels(counts, kernels, spread):
+    rng, n = np.random.default_rng(len(counts) + kernels), sum(counts)
+    start, weight, share = mixture_of(rng, counts, kernels)
+    x = spread * rng.normal(size=(kernels, n)) - 1e4
+    exact = odds_of(np.exp((x - x.max(axis=0)).astype(np.longdouble)), start, weight, share)
+    value, top, density = label_log_odds(x, start, weight, share)
+    # Logarithms, exponents and relative errors of exponentials of a few ulp in each row.
+    tolerance = 8 * EPS * (n + np.abs(exact).sum())
+    assert abs(value - float((exact[0] - exact[1]).sum())) <= tolerance
+    np.testing.assert_array_equal(top, x.max(axis=0))
+    np.testing.assert_allclose(density, np.exp(np.maximum(x - top, -708.0)), rtol=1e-15, atol=1e-300)
+    again = label_log_odds(density, start, weight, share, logs=False)[0]
+    assert abs(again - value) <= tolerance
+
+
+def test_odds_of_labels_of_tiny_densities():
+    """Rows that a class can hardly have: the least density that is told from 0 is 2^-1023."""
+    start, weight = np.array([0, 1], dtype=np.int32), np.array([[1.0, 1e-290]])
+    x = np.array([[-600.0], [0.0]])
+    value, top, density = label_log_odds(x, start, weight, np.array([0.5, 0.5]))
+    assert value == pytest.approx(np.log(np.exp(-600.0) + 1e-290) - np.log(0.5), rel=1e-13)
+    assert (top[0], density[1, 0]) == (0.0, 1.0)
+    # Both terms are below the smallest double, so that their sum is 0.
+    x = np.array([[-700.0], [0.0]])
+    weight = np.array([[1e-290, 0.0]])
+    value = label_log_odds(x, start, weight, np.array([0.5, 0.5]))[0]
+    assert value == pytest.approx(-1023 * np.log(2.0) - np.log(0.5), rel=1e-13)
+
+
+@pytest.mark.parametrize("kernels", [1, 2, 4])
+@pytest.mark.parametrize("counts", COUNTS, ids=str)
+def test_odds_of_labels_where_a_kernel_changes(counts, kernels):
+    rng, n = np.random.default_rng(len(counts) * kernels), sum(counts)
+    start, weight, share = mixture_of(rng, counts, kernels)
+    z, seen = rng.normal(size=n), (rng.random(n) > 0.2).astype(float)
+    z[seen == 0] = 0.0
+    x = 2 * rng.normal(size=(kernels, n)) - 50.0
+    _, top, density = label_log_odds(x, start, weight, share)
+    d, (u, m, new_u, new_m) = kernels - 1, (3.0, 0.2, 5.0, -0.4)
+    others = np.delete(np.arange(kernels), d)
+    own = np.concatenate(
+        [weight[k, others] @ density[others, a:b] for k, (a, b) in enumerate(itertools.pairwise(start))]
+    )
+    rows = np.stack([z, seen, x[d], top, own, share[others] @ density[others]])
+    change = np.array([0.5 * np.log(new_u / u), 0.5 * u, m, 0.5 * new_u, new_m])
+    value, new_row, new_density, bounds = changed_log_odds(d, rows, change, start, weight, share[d])
+    new = x.copy()
+    new[d] += seen * (norm.logpdf(z, new_m, new_u**-0.5) - norm.logpdf(z, m, u**-0.5))
+    np.testing.assert_allclose(new_row, new[d], rtol=1e-13)
+    np.testing.assert_allclose(new_density, np.exp(new[d] - top), rtol=1e-12)
+    exact = odds_of(np.exp(new - top), start, weight, share)
+    assert value == pytest.approx((exact[0] - exact[1]).sum(), rel=1e-11, abs=1e-13 * n)
+    assert value == pytest.approx(label_log_odds(new, start, weight, share)[0], rel=1e-11, abs=1e-13 * n)
+    every = np.exp(exact[1])
+    padded = any(count % FEW for count in counts)
+    least, most = (min(every.min(), 1.0), max(every.max(), 1.0)) if padded else (every.min(), every.max())
+    np.testing.assert_allclose(bounds, (least, most), rtol=1e-12)
+
+
 def test_lengths_are_checked():
+    rows, weight, start = np.zeros((6, 4)), np.ones((1, 2)), np.array([0, 4], dtype=np.int32)
+    for shape in ((2, 3), (1, 4)):
+        with pytest.raises(ValueError, match="fit together"):
+            label_log_odds(np.zeros(shape), start, weight, np.ones(2))
+    for d, numbers in ((2, 5), (0, 4)):
+        with pytest.raises(ValueError, match="fit together"):
+            changed_log_odds(d, rows, np.zeros(numbers), start, weight, 1.0)
     x = np.zeros(3)
     with pytest.raises(ValueError, match="same length"):
         softplus_total(x, np.zeros(2))
