@@ -117,7 +117,7 @@ def mixture_of(rng, counts, kernels):
     return start, weight, rng.dirichlet(np.ones(len(counts))) @ weight
 
 
-# Rows of classes: fewer than a block, whole blocks, none in a class, more than the products of one double hold.
+# Rows of classes: fewer than a block, whole blocks, none in a class, more than products of one double hold.
 FEW_ROWS = [(5,), (16,), (33, 0, 7), (0, 31), (48, 80), (10, 20, 3, 1)]
 COUNTS = [*FEW_ROWS, (16 * 960 + 5,), (16 * 2000, 16 * 1003 + 9)]
 
