@@ -1,4 +1,4 @@
-"""What to write in a formula in place of what users of R, of other packages and newcomers write."""
+"""Advice on formulas: the spelling here of what users of R, of other packages and newcomers write."""
 
 import ast
 import keyword

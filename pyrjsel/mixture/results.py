@@ -303,9 +303,7 @@ class MixtureResults(ModelSpaceResults[MixtureModel]):
         NotAvailableError
             If the model has no costs.
         """
-        if not self.model._priced:
-            raise NotAvailableError(f"{called()} needs costs: the model was made without any.")
-        return float(self.model.space.cost(ever_selected(self.posterior).astype(np.uint8)))
+        return self._price(ever_selected(self.posterior))
 
     def predict(self, new: Any = None, *, invalid: str = "raise") -> pd.DataFrame:
         """Return class probabilities.

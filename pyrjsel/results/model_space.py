@@ -9,6 +9,7 @@ from typing import Any, TypeVar
 import numpy as np
 import pandas as pd
 
+from pyrjsel._called import called
 from pyrjsel._errors import NotAvailableError
 from pyrjsel._typing import BoolArray, FloatArray, IntArray
 from pyrjsel._validate import check_bool, check_choice, check_int, listed
@@ -50,6 +51,16 @@ class ModelSpaceResults(SampledResults[SpaceModel]):
     @abstractmethod
     def _visits(self) -> IntArray | None:
         """Model of each draw (chains, draws), as a row of the posterior; None after enumeration."""
+
+    def _check_priced(self) -> None:
+        """Raise :class:`NotAvailableError` if the model has no costs."""
+        if not self.model._priced:
+            raise NotAvailableError(f"{called()} needs costs: the model was made without any.")
+
+    def _price(self, terms: BoolArray) -> float:
+        """Return what some terms (J,) cost, where the model has costs."""
+        self._check_priced()
+        return float(self.model.space.cost(terms.astype(np.uint8)))
 
     @property
     def _found(self) -> str:

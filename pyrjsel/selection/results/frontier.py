@@ -11,7 +11,7 @@ import pandas as pd
 from numpy.typing import ArrayLike
 
 from pyrjsel._called import called
-from pyrjsel._errors import ConvergenceWarning, NotAvailableError, ParameterError
+from pyrjsel._errors import ConvergenceWarning, ParameterError
 from pyrjsel._once import kept_property
 from pyrjsel._typing import FloatArray, IntArray
 from pyrjsel._validate import bad_value, check_real, listed
@@ -200,8 +200,7 @@ def frontier_table(
     others: Sequence[PosteriorTables],
 ) -> pd.DataFrame:
     """Return the frontier."""
-    if not results.model._priced:
-        raise NotAvailableError(f"{called()} needs costs: the model was made without any.")
+    results._check_priced()
     _check_others(results, others)
     asked = _check_budgets(budgets, (results, *others))
     runs = [_Run.of(run).integrated(asked) for run in (results, *others)]

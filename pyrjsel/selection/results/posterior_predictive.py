@@ -12,8 +12,6 @@ import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike
 
-from pyrjsel._called import called
-from pyrjsel._errors import NotAvailableError
 from pyrjsel._typing import BoolArray, ByteArray, FloatArray, IntArray, RNGLike, SeedLike
 from pyrjsel._validate import bad_value, check_choice, check_int, check_rng
 from pyrjsel.design import MissingColumnsError
@@ -170,9 +168,7 @@ class Predictive(PosteriorTables):
         >>> results.get_prediction(new, incomplete="submodels").summary_frame()["mass"].round(3).tolist()
         [0.208, 0.208]
         """
-        submodels = check_incomplete(self, which, incomplete)
-        gamma = self._chosen(which)
-        return self._predict_new(new, gamma, offset, draws, invalid=invalid, submodels=submodels)
+        return self._new_rows(new, which, offset, draws, invalid, incomplete)
 
     def predict(
         self,
@@ -242,11 +238,7 @@ class Predictive(PosteriorTables):
         >>> [len(part) for part in results.predict([births[:100], births[100:]])]
         [100, 89]
         """
-        submodels = check_incomplete(self, which, incomplete)
-        found = self._predict_new(
-            new, self._chosen(which), offset, draws, spread=False, invalid=invalid, submodels=submodels
-        )
-        return mean_of(found, to)
+        return mean_of(self._new_rows(new, which, offset, draws, invalid, incomplete, spread=False), to)
 
     def required_columns(self, which: str = "bma") -> list[str]:
         """Return the columns of new data that predictions need.
@@ -312,15 +304,30 @@ class Predictive(PosteriorTables):
         >>> results.prediction_cost("hpm"), results.prediction_cost()
         (6.0, 8.0)
         """
-        if not self.model._priced:
-            raise NotAvailableError(f"{called()} needs costs: the model was made without any.")
-        return float(self.model.space.cost(self._needed(self._chosen(which)).astype(np.uint8)))
+        return self._price(self._needed(self._chosen(which)))
 
     def _needed(self, gamma: ByteArray | None) -> BoolArray:
         """Return the terms (J,) that predictions by a model (J,), or by all if None, need."""
         if gamma is not None:
             return terms_of(self.model, gamma)
         return self._averaging(None, PREDICTION_DRAWS, False).terms
+
+    def _new_rows(
+        self,
+        new: Any,
+        which: str,
+        offset: ArrayLike | None,
+        draws: int,
+        invalid: str,
+        incomplete: str,
+        *,
+        spread: bool = True,
+    ) -> Any:
+        """Return predictions for rows as :meth:`get_prediction` asks for them."""
+        submodels, gamma = check_incomplete(self, which, incomplete), self._chosen(which)
+        return self._predict_new(
+            new, gamma, offset, draws, spread=spread, invalid=invalid, submodels=submodels
+        )
 
     def _predict_new(
         self,
@@ -528,7 +535,7 @@ class Predictive(PosteriorTables):
         Parameters
         ----------
         new : DataFrame, optional
-            Data with the variables of the formula; None means the training data.
+            Data with the columns of :meth:`required_columns`; None means the training data.
         which : {"bma", "hpm", "mpm", "bpm"}
             Average over all models, highest-probability model, median probability model, or best predictive
             model, as for :meth:`best`.

@@ -19,7 +19,6 @@ from pyrjsel.report import class_scores
 from pyrjsel.results import true_classes
 from pyrjsel.selection.regression.validation import INTERCEPT
 from pyrjsel.selection.results.classes.prediction import ClassPrediction
-from pyrjsel.selection.results.measured.needs import check_incomplete
 from pyrjsel.selection.results.prediction import PREDICTION_DRAWS, each_of, mean_of, rows_of_fit
 from pyrjsel.selection.results.results import SelectionResults
 from pyrjsel.selection.results.single import SingleModelResults
@@ -180,7 +179,7 @@ class ClassResults(SelectionResults):
             As for :meth:`get_prediction`.
         """
         _refuse(offset)
-        return mean_of(self._new_rows(new, which, draws, invalid, incomplete, spread=False), to)
+        return mean_of(self._new_rows(new, which, None, draws, invalid, incomplete, spread=False), to)
 
     def get_prediction(
         self,
@@ -211,14 +210,7 @@ class ClassResults(SelectionResults):
             As for :meth:`SelectionResults.get_prediction`.
         """
         _refuse(offset)
-        return self._new_rows(new, which, draws, invalid, incomplete)
-
-    def _new_rows(
-        self, new: Any, which: str, draws: int, invalid: str, incomplete: str, *, spread: bool = True
-    ) -> Any:
-        """Return predictions of rows."""
-        submodels, gamma = check_incomplete(self, which, incomplete), self._chosen(which)
-        return self._predict_new(new, gamma, None, draws, spread=spread, invalid=invalid, submodels=submodels)
+        return self._new_rows(new, which, None, draws, invalid, incomplete)
 
     def classify(
         self,
@@ -248,7 +240,7 @@ class ClassResults(SelectionResults):
         ParameterError, UnknownNameError, DataError, NotAvailableError
             As for :meth:`get_prediction`.
         """
-        found = self._new_rows(new, which, draws, invalid, incomplete, spread=False)
+        found = self._new_rows(new, which, None, draws, invalid, incomplete, spread=False)
         return each_of(found, partial(_most_probable, design=self.model.design), to)
 
     def score(
