@@ -163,7 +163,7 @@ def test_samplers(sampler, name, data):
 
 
 def test_few_kept_draws_are_replaced(data):
-    """Of models with 30 of 12,000 draws: as 4,000 independent ones, within 0.1 (two posterior sds)."""
+    """Of models with 30 of 12,000 draws, whose weights are from visits: as 4,000 independent ones."""
     rng = np.random.default_rng(4)
     rare = data.assign(logit=(rng.logistic(size=ROWS) < 0.7 * data["b"]).astype(int))
     model = model_of("logit", NAMES[:4], rare)
@@ -180,7 +180,8 @@ def test_few_kept_draws_are_replaced(data):
     assert len(walked._averaging_within(inside, 5000, True, b"any").coefficients) == 5000
     many = walked.posterior.packed.within(np.array([True, True, True, False]))
     assert len(walked._averaging_within(many, 500, True, b"any").coefficients) > 500
-    np.testing.assert_allclose(frames[0]["mean"], frames[1]["mean"], atol=0.1)
+    # Within half a posterior sd; three seeds were within 0.008. Averages of all models are 0.28 away.
+    np.testing.assert_allclose(frames[0]["mean"], frames[1]["mean"], atol=0.03)
 
 
 # --- complete rows, nothing, everything ---------------------------------------------------------------
