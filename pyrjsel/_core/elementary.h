@@ -15,7 +15,8 @@
 #define LANES 64
 
 #if defined(__x86_64__) && defined(__GNUC__) && !defined(__clang__) && defined(__gnu_linux__)
-#define CLONES __attribute__((target_clones("arch=x86-64-v4", "avx2", "default")))
+#define WIDEST "arch=x86-64-v4"
+#define CLONES __attribute__((target_clones(WIDEST, "avx2", "default")))
 #else
 #define CLONES
 #endif

@@ -850,75 +850,104 @@ CLONES double vm_dots(ptrdiff_t n, const double *restrict x, const double *restr
     return sum_lanes(first);
 }
 
-/* Eight rows of two columns are multiplied at a time, for TILE x TILE columns at once, so that a value
- * that has been read serves TILE products; CHUNK rows of all columns stay in the nearest cache. */
+/* Eight rows of two columns are multiplied at a time, as PARTS vectors, for TILE x TILE columns at once, so
+ * that a value that has been read serves TILE products; CHUNK rows of all columns stay in the nearest cache.
+ * Vectors longer than the registers, or more sums than registers, would cost five times as much. */
+typedef double rows4 __attribute__((vector_size(32), aligned(8), may_alias));
 typedef double rows8 __attribute__((vector_size(64), aligned(8), may_alias));
-#define TILE 4
 #define CHUNK VM_GRAM_ROWS
 
-#define MULTIPLY(ACROSS, DOWN)                                                                          \
+#define TOTAL4(S) (((S)[0][0] + (S)[1][0]) + ((S)[0][1] + (S)[1][1])) + \
+                      (((S)[0][2] + (S)[1][2]) + ((S)[0][3] + (S)[1][3]))
+#define TOTAL8(S) (((S)[0][0] + (S)[0][4]) + ((S)[0][1] + (S)[0][5])) + \
+                      (((S)[0][2] + (S)[0][6]) + ((S)[0][3] + (S)[0][7]))
+
+#define MULTIPLY(VECTOR, PARTS, ACROSS, DOWN, TOTAL)                                                    \
     do {                                                                                                \
-        rows8 sum[ACROSS][DOWN];                                                                        \
+        VECTOR sum[ACROSS][DOWN][PARTS];                                                                \
         for (int k = 0; k < (ACROSS); k++)                                                              \
             for (int l = 0; l < (DOWN); l++)                                                            \
-                sum[k][l] = (rows8){0};                                                                 \
-        for (int i = 0; i < rows; i += 8) {                                                             \
-            rows8 left[ACROSS];                                                                         \
-            for (int k = 0; k < (ACROSS); k++)                                                          \
-                left[k] = *(const rows8 *)(weighted + (ptrdiff_t)(first + k) * CHUNK + i);              \
-            for (int l = 0; l < (DOWN); l++) {                                                          \
-                const rows8 right = *(const rows8 *)(plain + (ptrdiff_t)(second + l) * CHUNK + i);      \
+                for (int p = 0; p < (PARTS); p++)                                                       \
+                    sum[k][l][p] = (VECTOR){0};                                                         \
+        for (int i = 0; i < rows; i += 8)                                                               \
+            for (int p = 0; p < (PARTS); p++) {                                                         \
+                const int row = i + p * (8 / (PARTS));                                                  \
+                VECTOR left[ACROSS];                                                                    \
                 for (int k = 0; k < (ACROSS); k++)                                                      \
-                    sum[k][l] += left[k] * right;                                                       \
+                    left[k] = *(const VECTOR *)(weighted + (ptrdiff_t)(first + k) * CHUNK + row);       \
+                for (int l = 0; l < (DOWN); l++) {                                                      \
+                    const VECTOR right = *(const VECTOR *)(plain + (ptrdiff_t)(second + l) * CHUNK + row); \
+                    for (int k = 0; k < (ACROSS); k++)                                                  \
+                        sum[k][l][p] += left[k] * right;                                                \
+                }                                                                                       \
             }                                                                                           \
-        }                                                                                               \
         for (int k = 0; k < (ACROSS); k++)                                                              \
-            for (int l = 0; l < (DOWN); l++) {                                                          \
-                const rows8 s = sum[k][l];                                                              \
-                out[second + l + (ptrdiff_t)(first + k) * ld] +=                                        \
-                    ((s[0] + s[4]) + (s[1] + s[5])) + ((s[2] + s[6]) + (s[3] + s[7]));                  \
-            }                                                                                           \
+            for (int l = 0; l < (DOWN); l++)                                                            \
+                out[second + l + (ptrdiff_t)(first + k) * ld] += TOTAL(sum[k][l]);                      \
     } while (0)
 
-CLONES void vm_gram(ptrdiff_t n, int d, const double *columns, const int *cols,
-                    const double *restrict weight, double *restrict scratch, double *restrict out,
-                    int ld)
-{
-    double *restrict weighted = scratch, *restrict plain = scratch + (ptrdiff_t)d * CHUNK;
-    for (int k = 0; k < d; k++)
-        for (int l = k; l < d; l++)
-            out[l + (ptrdiff_t)k * ld] = 0.0;
-    for (ptrdiff_t at = 0; at < n; at += CHUNK) {
-        const int filled = n - at < CHUNK ? (int)(n - at) : CHUNK;
-        const int rows = (filled + 7) / 8 * 8; /* zeros fill the last eight */
-        for (int k = 0; k < d; k++) {
-            const double *x = columns + (ptrdiff_t)cols[k] * n + at;
-            double *left = weighted + (ptrdiff_t)k * CHUNK, *right = plain + (ptrdiff_t)k * CHUNK;
-            for (int i = 0; i < filled; i++) {
-                left[i] = x[i] * weight[at + i];
-                right[i] = x[i];
-            }
-            for (int i = filled; i < rows; i++)
-                left[i] = right[i] = 0.0;
-        }
-        for (int first = 0; first < d; first += TILE) {
-            int second = first;
-            switch (d - first) {
-            case 1:
-                MULTIPLY(1, 1);
-                break;
-            case 2:
-                MULTIPLY(2, 2);
-                break;
-            case 3:
-                MULTIPLY(3, 3);
-                break;
-            default:
-                for (; second + TILE <= d; second += TILE)
-                    MULTIPLY(TILE, TILE);
-                for (; second < d; second++)
-                    MULTIPLY(TILE, 1);
-            }
-        }
+#define GRAM(VECTOR, PARTS, TILE, TOTAL)                                                                \
+    double *restrict weighted = scratch, *restrict plain = scratch + (ptrdiff_t)d * CHUNK;              \
+    for (int k = 0; k < d; k++)                                                                         \
+        for (int l = k; l < d; l++)                                                                     \
+            out[l + (ptrdiff_t)k * ld] = 0.0;                                                           \
+    for (ptrdiff_t at = 0; at < n; at += CHUNK) {                                                       \
+        const int filled = n - at < CHUNK ? (int)(n - at) : CHUNK;                                      \
+        const int rows = (filled + 7) / 8 * 8; /* zeros fill the last eight */                          \
+        for (int k = 0; k < d; k++) {                                                                   \
+            const double *x = columns + (ptrdiff_t)cols[k] * n + at;                                    \
+            double *left = weighted + (ptrdiff_t)k * CHUNK, *right = plain + (ptrdiff_t)k * CHUNK;      \
+            for (int i = 0; i < filled; i++) {                                                          \
+                left[i] = x[i] * weight[at + i];                                                        \
+                right[i] = x[i];                                                                        \
+            }                                                                                           \
+            for (int i = filled; i < rows; i++)                                                         \
+                left[i] = right[i] = 0.0;                                                               \
+        }                                                                                               \
+        for (int first = 0; first < d; first += TILE) {                                                 \
+            int second = first;                                                                         \
+            if (d - first == 1)                                                                         \
+                MULTIPLY(VECTOR, PARTS, 1, 1, TOTAL);                                                   \
+            else if (TILE == 4 && d - first == 2)                                                       \
+                MULTIPLY(VECTOR, PARTS, 2, 2, TOTAL);                                                   \
+            else if (TILE == 4 && d - first == 3)                                                       \
+                MULTIPLY(VECTOR, PARTS, 3, 3, TOTAL);                                                   \
+            else {                                                                                      \
+                for (; second + TILE <= d; second += TILE)                                              \
+                    MULTIPLY(VECTOR, PARTS, TILE, TILE, TOTAL);                                         \
+                for (; second < d; second++)                                                            \
+                    MULTIPLY(VECTOR, PARTS, TILE, 1, TOTAL);                                            \
+            }                                                                                           \
+        }                                                                                               \
     }
+
+#ifdef WIDEST
+__attribute__((target(WIDEST))) static void gram_wide(ptrdiff_t n, int d, const double *columns,
+                                                      const int *cols, const double *restrict weight,
+                                                      double *restrict scratch, double *restrict out,
+                                                      int ld)
+{
+    GRAM(rows8, 1, 4, TOTAL8)
+}
+#endif
+
+CLONES static void gram_narrow(ptrdiff_t n, int d, const double *columns, const int *cols,
+                               const double *restrict weight, double *restrict scratch,
+                               double *restrict out, int ld)
+{
+    GRAM(rows4, 2, 2, TOTAL4)
+}
+
+void vm_gram(ptrdiff_t n, int d, const double *columns, const int *cols, const double *weight,
+             double *scratch, double *out, int ld)
+{
+#ifdef WIDEST
+    if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512dq")
+        && __builtin_cpu_supports("avx512vl") && __builtin_cpu_supports("avx512bw")
+        && __builtin_cpu_supports("avx512cd")) {
+        gram_wide(n, d, columns, cols, weight, scratch, out, ld);
+        return;
+    }
+#endif
+    gram_narrow(n, d, columns, cols, weight, scratch, out, ld);
 }
