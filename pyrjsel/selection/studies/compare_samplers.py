@@ -17,7 +17,7 @@ from pyrjsel.report import model_stats
 from pyrjsel.selection.comparable import same_data, same_space
 from pyrjsel.selection.results.results import SelectionResults
 
-FACTS = ("sampler", "chains", "iterations", "seconds")
+FACTS = ("sampler", "chains", "iterations", "cpu_seconds")
 
 
 def compare_samplers(
@@ -46,8 +46,8 @@ def compare_samplers(
     -------
     DataFrame
         One row per run, with the columns ``sampler``, ``chains``, ``iterations`` (of all chains, after
-        burn-in: kept draws times thinning) and ``seconds`` (run time summed over chains, including burn-in);
-        then for each model k from 1
+        burn-in: kept draws times thinning) and ``cpu_seconds`` (of all chains, including burn-in); then for
+        each model k from 1
 
         - ``posterior_k``, its probability, 0 if the run never visited it;
         - ``mcse_percent_k``, its Monte Carlo standard error in percent (for an enumeration, the integration
@@ -56,10 +56,11 @@ def compare_samplers(
           of the reference, if no error is known, and if the run never visited the model, which is not a sign
           of agreement;
 
-        then for the best model ``ess``, the effective sample size, ``ess_per_second``, and
-        ``relative_iterations`` and ``relative_seconds``, needed for the same MCSE relative to the first run
-        with draws: ``(mcse / mcse_first)**2 * iterations / iterations_first``. Columns that do not apply to
-        enumeration are NaN. The models, as tuples of terms, are in ``attrs["models"]`` of the frame.
+        then for the best model ``ess``, the effective sample size, ``ess_per_second`` of CPU time, and
+        ``relative_iterations`` and ``relative_seconds``, the iterations and CPU seconds needed for the same
+        MCSE relative to the first run with draws: ``(mcse / mcse_first)**2 * iterations / iterations_first``.
+        Columns that do not apply to enumeration are NaN. The models, as tuples of terms, are in
+        ``attrs["models"]`` of the frame.
 
     Raises
     ------
@@ -70,10 +71,10 @@ def compare_samplers(
     Notes
     -----
     Iterations of different samplers are not equally expensive: the population sampler moves all its chains in
-    each. Seconds take that into account, but depend on the machine. Errors are only as reliable as the
-    chains: chains that all miss a mode agree with each other. Runs of the population sampler with
-    ``scheme="paper"``, which biases the posterior a little, are not distinguished from exact ones: name the
-    runs.
+    each. CPU seconds take that into account, but depend on the machine and on what else it does. Errors are
+    only as reliable as the chains: chains that all miss a mode agree with each other. Runs of the population
+    sampler with ``scheme="paper"``, which biases the posterior a little, are not distinguished from exact
+    ones: name the runs.
 
     Examples
     --------
@@ -124,7 +125,7 @@ class _Estimate:
     sampler: str
     chains: float
     iterations: float
-    seconds: float
+    cpu_seconds: float
     probability: FloatArray
     mcse: FloatArray
 
@@ -206,7 +207,7 @@ def _estimate(run: SelectionResults, models: WordArray) -> _Estimate:
         run.sampler,
         np.nan if posterior.draws is None else posterior.draws.model.shape[0],
         _iterations(run),
-        float(posterior.diagnostics["seconds"].to_numpy()[-1]),
+        float(posterior.diagnostics["cpu_seconds"].to_numpy()[-1]),
         probability,
         mcse,
     )
@@ -225,7 +226,7 @@ def _add_efficiency(table: pd.DataFrame, estimates: list[_Estimate]) -> None:
     variance = np.where(drawn, [each.mcse[0] ** 2 for each in estimates], np.nan)
     with np.errstate(divide="ignore", invalid="ignore"):
         table["ess"] = p * (1 - p) / variance
-        table["ess_per_second"] = table["ess"] / table["seconds"]
-        for name in ("iterations", "seconds"):
-            work = variance * table[name].to_numpy()
+        table["ess_per_second"] = table["ess"] / table["cpu_seconds"]
+        for column, name in (("iterations", "iterations"), ("cpu_seconds", "seconds")):
+            work = variance * table[column].to_numpy()
             table[f"relative_{name}"] = work / (work[drawn][0] if drawn.any() else np.nan)

@@ -60,15 +60,15 @@ def test_numbers_are_those_of_the_results(exact, walk, population):
     table = rj.compare_samplers(runs, top=3)
     per_model = [f"{name}_{k}" for k in (1, 2, 3) for name in ("posterior", "mcse_percent", "z")]
     efficiency = ["ess", "ess_per_second", "relative_iterations", "relative_seconds"]
-    assert list(table.columns) == ["sampler", "chains", "iterations", "seconds", *per_model, *efficiency]
+    assert list(table.columns) == ["sampler", "chains", "iterations", "cpu_seconds", *per_model, *efficiency]
     assert list(table.index) == list(runs)
     assert table.index.name == "run"
     assert table["sampler"].tolist() == ["enumerate", "rjmcmc", "population"]
     np.testing.assert_array_equal(table["chains"], [np.nan, 3, 2])
     np.testing.assert_array_equal(table["iterations"], [np.nan, 3 * 1500, 2 * 400 * 2])
-    seconds = [run.diagnostics["seconds"]["all"] for run in runs.values()]
-    np.testing.assert_array_equal(table["seconds"], seconds)
-    assert walk.diagnostics["seconds"][[0, 1, 2]].sum() == pytest.approx(table["seconds"]["walk"])
+    seconds = [run.diagnostics["cpu_seconds"]["all"] for run in runs.values()]
+    np.testing.assert_array_equal(table["cpu_seconds"], seconds)
+    assert walk.diagnostics["cpu_seconds"][[0, 1, 2]].sum() == pytest.approx(table["cpu_seconds"]["walk"])
     models = table.attrs["models"]
     assert models == exact.models["terms"].tolist()[:3]
     for k, terms in enumerate(models, start=1):
@@ -94,9 +94,9 @@ def test_efficiency(exact, walk, population):
     p, error = table["posterior_1"], table["mcse_percent_1"] / 100
     ess = p * (1 - p) / error**2
     np.testing.assert_allclose(table["ess"][[2, 3]], ess[[2, 3]])
-    np.testing.assert_allclose(table["ess_per_second"][[2, 3]], (ess / table["seconds"])[[2, 3]])
-    for name in ("iterations", "seconds"):
-        expected = (error[3] / error[2]) ** 2 * table[name][3] / table[name][2]
+    np.testing.assert_allclose(table["ess_per_second"][[2, 3]], (ess / table["cpu_seconds"])[[2, 3]])
+    for name, column in (("iterations", "iterations"), ("seconds", "cpu_seconds")):
+        expected = (error[3] / error[2]) ** 2 * table[column][3] / table[column][2]
         assert table[f"relative_{name}"][3] == pytest.approx(expected)
 
 
