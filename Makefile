@@ -47,7 +47,7 @@ help:
 	@echo "make campaign          default fits of 600 data sets of other packages (an hour or more)"
 	@echo "make check             linters, types, stubs, docstrings, spelling, sizes of files, archives"
 	@echo "make docs              the documentation site, in vignettes/_build/html (some minutes)"
-	@echo "make vignettes         the same after its long pages have been run anew (half an hour more)"
+	@echo "make vignettes         run the long pages anew, whose outputs are kept (half an hour)"
 	@echo "make wheel             source archive and wheel in dist, tried where there is no compiler (three minutes)"
 	@echo "make clean             remove what was built, the environments included"
 
@@ -128,10 +128,9 @@ check: install-dev
 docs: install-docs
 	$(RUN) -m sphinx -W --keep-going -j auto -b html vignettes vignettes/_build/html
 
-vignettes: install-docs
-	$(RUN) -m sphinx -W --keep-going -t long -b html vignettes vignettes/_build/long/html
-	$(RUN) vignettes/render.py vignettes/_build/long/jupyter_execute
-	$(MAKE) --no-print-directory docs
+# PAGES are names of long pages, such as PAGES="pneumonia ssvs"; all of them by default.
+vignettes: install-dev
+	$(RUN) vignettes/render.py $(PAGES)
 
 # Tools that make archives; the package itself is not installed beside them.
 .venv-wheel/.installed:

@@ -20,20 +20,14 @@ extensions = [
 source_suffix = {".md": "myst-nb"}
 nitpicky = True
 
-# Pages that take half an hour. The site has them as they were rendered by the last `make vignettes`, which
-# runs them alone (`-t long`).
+# Long pages are shown as they were rendered by the last `make vignettes` (vignettes/render.py).
 LONG = ["kernel", "large", "mixture", "patterns", "pneumonia", "ssvs"]
-if tags.has("long"):  # noqa: F821 - Sphinx puts `tags` here
-    root_doc = LONG[0]
-    include_patterns = [f"{name}.md" for name in LONG]
-    suppress_warnings = ["toc.not_included"]
-else:
-    exclude_patterns = ["_build", *(f"{name}.md" for name in LONG)]
+exclude_patterns = ["_build", *(f"{name}.md" for name in LONG)]
 
 # Every other page is run anew, and an error or a warning in a cell fails the build.
 nb_execution_mode = "force"
 nb_execution_raise_on_error = True
-nb_execution_timeout = 7200  # seconds a cell: the pneumonia page has the published lengths of runs
+nb_execution_timeout = 600  # seconds a cell, on a busy machine
 nb_execution_in_temp = True
 nb_output_stderr = "error"
 myst_enable_extensions = ["amsmath", "colon_fence", "dollarmath"]
