@@ -105,6 +105,7 @@ class Binomial(Family):
 
     def log_likelihood(self, y: FloatArray, eta: FloatArray, weights: FloatArray | None = None) -> float:
         """Return the log-likelihood without binomial coefficients."""
+        # mathematics: selection-logit
         terms = y * eta - np.logaddexp(0.0, eta)
         return float(np.sum(terms if weights is None else weights * terms))
 

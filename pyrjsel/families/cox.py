@@ -72,6 +72,7 @@ class RiskSets:
 
     def log_sums(self, eta: FloatArray) -> FloatArray:
         """Return logarithms (m, k) of sums of exp(eta) (n, k), in order, over the risk set of each event."""
+        # mathematics: selection-cox
         total = np.logaddexp.accumulate(eta, axis=0)[self.last]
         if not self.share.any():
             return total

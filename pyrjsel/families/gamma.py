@@ -240,6 +240,7 @@ class Gamma(Sized, LogLink):
         self, y: FloatArray, eta: FloatArray, weights: FloatArray, nuisance: Values
     ) -> FloatArray:
         """Return log densities, with all constants; -inf where a mean is infinite."""
+        # mathematics: selection-gamma
         shape, log_y = weights[:, None] * self.sizes(nuisance, eta.shape[1]), np.log(y)[:, None]
         away = log_y - eta
         with np.errstate(over="ignore"):

@@ -123,6 +123,7 @@ class Gaussian(IdentityLink):
         self, y: FloatArray, eta: FloatArray, weights: FloatArray, nuisance: Values
     ) -> FloatArray:
         """Return normal log densities (rows, m) with the variances of :meth:`simulate`, with constants."""
+        # mathematics: selection-linear
         scale = _scale(weights, nuisance, eta.shape[1])
         return -0.5 * np.log(2.0 * np.pi) - np.log(scale) - 0.5 * ((y[:, None] - eta) / scale) ** 2
 

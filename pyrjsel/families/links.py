@@ -105,6 +105,7 @@ class Probit(OtherLink):
 
     def log_chances(self, eta: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Return the log probabilities of success and of failure at `eta`."""
+        # mathematics: selection-probit
         return np.asarray(special.log_ndtr(eta)), np.asarray(special.log_ndtr(-eta))
 
 
@@ -134,6 +135,7 @@ class Cloglog(OtherLink):
 
     def log_chances(self, eta: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Return the log probabilities of success and of failure at `eta`."""
+        # mathematics: selection-cloglog
         with np.errstate(over="ignore", divide="ignore"):  # log(0) of impossible outcomes is intended
             rate = np.exp(eta)
             # log(1 - exp(-rate)): each form is exact where it is used.

@@ -81,6 +81,7 @@ class Multinomial(Family):
         1 / K and is scaled so that its inverse gives every difference between two classes the variance 1, as
         the one linear predictor of a logistic model has.
         """
+        # mathematics: selection-classes
         size = len(self.levels)
         if not null:
             return 2.0 * (np.eye(size - 1) - 1.0 / size)
@@ -157,6 +158,7 @@ class Multinomial(Family):
 
     def log_likelihood(self, y: FloatArray, eta: FloatArray, weights: FloatArray | None = None) -> float:
         """Return the log-likelihood at stacked `eta`."""
+        # mathematics: selection-multinomial
         e, y = self._stacked(eta), self._stacked(y)
         top = np.maximum(e.max(axis=0), 0.0)
         terms = (y * e).sum(axis=0) - top - np.log(np.exp(e - top).sum(axis=0) + np.exp(-top))

@@ -163,6 +163,7 @@ class NegativeBinomial(Sized, Poisson):
         self, y: FloatArray, eta: FloatArray, weights: FloatArray, nuisance: Values
     ) -> FloatArray:
         """Return log probabilities of the counts ``w y``; factorials of non-integers are gamma functions."""
+        # mathematics: selection-negbin
         theta = self.sizes(nuisance, eta.shape[1])
         away = eta - np.log(theta)
         count, size = (weights * y)[:, None], weights[:, None] * theta

@@ -97,6 +97,7 @@ class Poisson(LogLink):
 
     def log_likelihood(self, y: FloatArray, eta: FloatArray, weights: FloatArray | None = None) -> float:
         """Return the log-likelihood without factorials; -inf where a mean is infinite."""
+        # mathematics: selection-poisson
         terms = y * eta - self.mean(eta)
         if weights is None:
             return float(np.sum(terms))

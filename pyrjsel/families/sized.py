@@ -193,6 +193,7 @@ class Sized(Family):
 
     def log_prior(self, t: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
         """Return log prior densities of log sizes (..., 1); see :meth:`Family.log_prior`."""
+        # mathematics: selection-size
         z = (t - self.log_mean) / self.log_sd
         value = -0.5 * z[..., 0] ** 2 - np.log(self.log_sd) - HALF_LOG_2PI
         return value, -z / self.log_sd, np.full_like(z, self.log_sd**-2.0)

@@ -134,6 +134,7 @@ class Student(IdentityLink):
 
     def check_ties(self, ties: int, n: int) -> None:
         """Raise :class:`DataError` if so many of `n` responses (minus offsets) are equal."""
+        # mathematics: selection-ties
         if ties - 1 >= self._least_df * (n - ties):
             raise DataError(
                 f"The response (minus the offset) must have fewer equal values: with {ties} of {n} and "
@@ -366,6 +367,7 @@ class Student(IdentityLink):
         self, y: FloatArray, eta: FloatArray, weights: FloatArray, nuisance: Values
     ) -> FloatArray:
         """Return t log densities (rows, m) with the scales of :meth:`simulate`, with constants."""
+        # mathematics: selection-student
         sigma, df = self._scales(nuisance, eta.shape[1])
         away = (y[:, None] - eta) / sigma
         return np.asarray(log_at_zero(df) - np.log(sigma) - 0.5 * (df + 1.0) * np.log1p(away**2 / df))

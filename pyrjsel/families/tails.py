@@ -51,6 +51,7 @@ def slopes_at_zero(df: float) -> tuple[float, float]:
 
 def log_prior(u: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
     """Return the log prior density of coordinates, its slopes and minus its second derivatives."""
+    # mathematics: selection-df
     more = np.exp(u)
     df = LEAST_DF + more
     slope = 1.0 + more / df - RATE * more

@@ -267,6 +267,7 @@ cdef bint model_feasible_at(const space_t* s, const model_t* m, int j) noexcept 
 
 cdef double model_log_prior(const space_t* s, const model_t* m) noexcept nogil:
     """Log prior of a model without normalising constant; see ``by_order.py`` for a prior by order."""
+    # mathematics: selection-model-prior
     cdef double value
     cdef int o
     if s.n_orders == 0:

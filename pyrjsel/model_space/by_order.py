@@ -59,6 +59,7 @@ class OrderTables:
 
     def of_counts(self, n_in: IntArray, n_open: IntArray) -> FloatArray:
         """Return the sum of A, B and C over orders (last axis); -inf if more terms are in than open."""
+        # mathematics: selection-by-order
         possible = n_in <= n_open
         out = np.where(possible, n_open - n_in, 0)
         value = self.log_in[n_in] + self.log_out[out] + self.log_open[n_open]
@@ -158,6 +159,7 @@ class Lineage:
 
     def inclusion(self, tables: OrderTables, n_terms: int) -> FloatArray:
         """Return the prior inclusion probabilities without a limit on cost or size, shape (J,)."""
+        # mathematics: selection-lineage
         value = tables.of_counts(self.n_in, self.n_open)
         if not tables.exchangeable:
             pairs = zip(self.inside, self.opened, strict=True)

@@ -112,6 +112,7 @@ def over_existing(
         models = unpack(words[counted, at : at + WORDS], part.stop - part.start)
         sums = np.array([models[low:high].sum(axis=0) for low, high in pairwise(ends)])
         inside = sums.sum(axis=0) / len(words)
+        # mathematics: selection-existing
         found[part] = ((probability[part] - inside) if few else inside) / (1.0 - share)
         residual = (sums - np.diff(ends)[:, None] * found[part]) / length / (1.0 - share)
         error[part] = residual.std(axis=0, ddof=1) / np.sqrt(len(sums))

@@ -233,6 +233,7 @@ cdef class ConjugateEvidence(Evidence):
         return not share > self.rank_tol
 
     cdef double change(self, int j) noexcept nogil:
+        # mathematics: selection-linear-flip
         cdef int group = self.n_base + j
         cdef int width = self.tableau.start[group + 1] - self.tableau.start[group]
         cdef double sign = -1.0 if self.gamma[j] else 1.0, precision = self.log_precision

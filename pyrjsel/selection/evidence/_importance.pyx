@@ -98,6 +98,7 @@ def controlled(const double[::1] weights not None, const double[::1] radius not 
         for i in range(n):
             total += weights[2 * i] + weights[2 * i + 1]
             of_c += control[i]
+        # mathematics: selection-importance
         ratio = total / of_c
         before = weights[0] + weights[1] - ratio * control[0]
         for i in range(1, n):
@@ -106,6 +107,7 @@ def controlled(const double[::1] weights not None, const double[::1] radius not 
                 square += (rest - before) * (rest - before)
                 steps += 1
             before = rest
+    # mathematics: selection-importance-variance
     return log(0.5 * ratio) - top, 0.5 * n * square / steps / (total * total)
 
 

@@ -239,6 +239,7 @@ cdef class ModeSearch:
 
     cdef double with_volume(self, double log_posterior, double log_det) noexcept nogil:
         """Laplace value with the given log posterior at the mode, without the scale of the prior."""
+        # mathematics: selection-laplace
         cdef int d = self.d
         return (log_posterior + 0.5 * log_det - 0.5 * prior_dimension(self.p, d) * LOG_2PI
                 + 0.5 * d * LOG_2PI - 0.5 * log_det_factor(d, self.h, d))
@@ -408,11 +409,13 @@ cdef class ModeSearch:
         if p.rule == PENALTY or m == 0:
             self.log_marginal = self.with_volume(self.log_posterior, self.log_det_prior)
             if p.rule == PENALTY:
+                # mathematics: selection-criteria
                 self.log_marginal = self.log_posterior - d * p.rule_value
             return CONVERGED
         if p.rule == UNKNOWN_G:
             self.log_marginal = self.sum_in_closed_form(form)
             return CONVERGED
+        # mathematics: selection-best-g
         log_g = p.rule_value if p.rule == KNOWN_G else log(max(form / m - 1.0, LEAST_G))
         self.own.scale = exp(-log_g)
         if not self.shrink(0):
@@ -471,6 +474,7 @@ cdef class ModeSearch:
 
     cdef double sum_in_closed_form(self, double form) noexcept nogil:
         """Sum over all nodes of log g at one expansion; keeps those that matter, and goes to the largest."""
+        # mathematics: selection-observed
         cdef const problem_t* p = self.p
         cdef int d = self.d, m = d - p.leading, at, step, best = 0
         cdef double value, first, top = -INFINITY, total = 0.0
@@ -551,6 +555,7 @@ cdef class ModeSearch:
 
         with p(g) known. The first expansion is at the mean of the guess.
         """
+        # mathematics: selection-mixture
         cdef const problem_t* p = self.p
         cdef int d = self.d, m = prior_dimension(p, d), k, at, low, high, found, best, _
         cdef double value, top, rate, fit, highest = -INFINITY, total = 0.0, mean = 0.0

@@ -57,6 +57,7 @@ class Quadratic:
     @classmethod
     def of(cls, full: Modes) -> "Quadratic":
         """Return the expansion at the mode of all columns."""
+        # mathematics: selection-quadratic
         information = square(full.information[0], full.point.shape[1])
         cross = full.gradient[0] + information @ full.point[0]
         return cls(information, cross, full.point[0].copy(), full.prior.extra)

@@ -89,6 +89,7 @@ class VarianceIntegrals:
 
     def log_density(self, log_variance: FloatArray) -> FloatArray:
         """Return log p(y, log sigma^2 | model), (m, k), at nodes (k,), including constants."""
+        # mathematics: selection-fixed-scale
         regression = self.regression
         variance = np.exp(log_variance)
         out = np.multiply.outer(-0.5 * self.residual, 1.0 / variance)

@@ -378,8 +378,8 @@ class MarginalLikelihood:
         matched to the few effective draws of a wide model, have less even weights than the proposal at the
         mode, the last stage uses the mode after all, unless heavy draws among many have shown that it misses
         a tail. Otherwise the last stage alone gives the estimate. Whether a later stage is the last is
-        decided before it is drawn, so the estimate is unbiased given the earlier stages and does not depend
-        on its own weights.
+        decided before it is drawn, unless its variance turns out to be several times what is wanted: given
+        the earlier stages the estimate has the small bias of a ratio alone, see :func:`controlled`.
 
         Where the mode search has found another mode or a shoulder, all further stages have a mixture of
         proposals around both.

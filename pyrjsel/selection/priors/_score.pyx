@@ -148,6 +148,7 @@ cdef class GaussianScore:
 
     cdef double of(self, int d, double log_det, double fit) noexcept nogil:
         """The log marginal likelihood; inf for a perfect fit under a mixture."""
+        # mathematics: selection-linear-g
         cdef double r2, shrink
         if self.formula == CONJUGATE:
             return log_det - self.half_nu * log(self.total - fit)

@@ -203,6 +203,7 @@ class GPrior(CoefficientPrior):
             usual = "flat" if columns.level is None else Normal(LEVEL_SD, columns.level)
             intercept = "joint" if self.information == "unit" else usual
         precision = np.zeros((size + 1, size + 1))
+        # mathematics: selection-g-prior
         np.divide(columns.gram, g, out=precision[1:, 1:])
         shift, penalty = np.zeros(size + 1), np.zeros(size + 1)
         if isinstance(intercept, Normal):

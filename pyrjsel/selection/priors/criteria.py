@@ -53,6 +53,7 @@ class BestG(GaussianPrior):
     @staticmethod
     def _kept(sums: Sums, d: int, left: float) -> float:
         """Return 1 / (1 + g) at the maximum."""
+        # mathematics: selection-best-g
         if d == 0 or d >= sums.nu or left >= sums.total:
             return 1.0
         return min(1.0, d * left / ((sums.nu - d) * (sums.total - left)))
@@ -207,6 +208,7 @@ class Criterion(AtMaxima):
         float
             Half of what the criterion adds to the deviance.
         """
+        # mathematics: selection-criteria
         return self._penalty(n)
 
     def _penalty(self, n: float) -> float:

@@ -78,6 +78,7 @@ class Shrinkage:
 
     def log_weight(self, t: FloatArray, d: int, odds: FloatArray) -> FloatArray:
         """Return the log integrand over t, times (1 - R^2)^(nu/2), at odds of R^2 (broadcast)."""
+        # mathematics: selection-linear-mixture
         log_g = self.prior.log_g_at(t, self.n, d)
         base = self.prior.density_at(t, self.n, d) - 0.5 * d * np.logaddexp(0.0, log_g)
         rest = 1.0 / (1.0 + odds)

@@ -92,6 +92,7 @@ def null_information(
     DataError
         If W0 is 0 in all rows, as if the offset determines the response.
     """
+    # mathematics: selection-null
     linear = family.null_predictor(y, weights, offset)
     w0 = family.working(y, linear, weights)[1]
     total = float(w0.sum())

@@ -192,6 +192,7 @@ def no_chains(n_terms: int) -> dict[str, Any]:
 
 def normalise(log_mass: FloatArray) -> FloatArray:
     """Return probabilities of models with the given log masses."""
+    # mathematics: selection-posterior
     mass = np.exp(log_mass - log_mass.max())
     return np.asarray(mass / mass.sum())
 

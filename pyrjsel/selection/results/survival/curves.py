@@ -125,9 +125,10 @@ class SurvivalPrediction(Prediction):
         Notes
         -----
         Intervals include the uncertainty of the baseline hazard. Given the coefficients, its steps at the
-        times of events are drawn from their posterior under a diffuse gamma process prior (Kalbfleisch 1978),
-        under which the partial likelihood is the marginal one: exponential variables whose means are the
-        steps of Breslow's estimate, or of Efron's with ``ties="efron"``.
+        times of events are drawn from their posterior under the limit of gamma process priors without
+        precision, where events contribute their intensities and the partial likelihood is the marginal one
+        (Sinha, Ibrahim and Chen 2003): exponential variables whose means are the steps of Breslow's estimate,
+        or of Efron's with ``ties="efron"``.
         """
         alpha = check_real(alpha, "alpha", low=0, high=1, open_low=True, open_high=True)
         at = _times(times)
@@ -161,6 +162,7 @@ class SurvivalPrediction(Prediction):
         for begin in range(0, out.shape[1], step):
             part = np.arange(begin, min(begin + step, out.shape[1]))
             logs = sets.log_sums(rows._eta(np.arange(y.size), part))
+            # mathematics: selection-hazard
             steps = rng.standard_exponential(logs.shape) * np.exp(-logs)
             # Sums of later events, which come first.
             total = np.cumsum(steps[::-1], axis=0)[::-1]

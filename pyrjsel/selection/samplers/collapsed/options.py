@@ -103,7 +103,7 @@ class CorrectedOptions(Integrated, CollapsedOptions):
         Importance sampling at each mode, with a reported error, or Laplace approximation, with unknown error.
     pairs : int
         Pairs of importance draws per model. If it is at least 32, a model whose posterior has a long tail
-        takes 256 or more; where they are not enough for an error of 2 % (of improbable models, 6 %), or for
+        takes 128 or more; where they are not enough for an error of 2 % (of improbable models, 6 %), or for
         coefficients of the most probable models, more draws follow.
     """
 

@@ -79,6 +79,7 @@ def _posterior(passes: Passes, completed: bool, spent: RunTime) -> Posterior:
     # Models far from all of these would spoil the correction.
     main = found & (np.arange(found.size) < max(passes.main, 1))
     near, lesson = passes.gamma[passes.rows[main]], passes.laplace[main] - passes.values[passes.rows[main]]
+    # mathematics: selection-chunks-regression
     slope, centre = weighted_ridge(near.astype(float), lesson, np.ones(len(near)))[0], near.mean(axis=0)
     left = lesson - lesson.mean() - (near - centre) @ slope
     values = passes.values + lesson.mean() + (passes.gamma - centre) @ slope
@@ -102,6 +103,7 @@ def _posterior(passes: Passes, completed: bool, spent: RunTime) -> Posterior:
     if measured:
         gap = np.array([each.log_marginal for each in passes.integrals]) - passes.laplace[passes.best]
         share = normalise(passes.laplace[passes.best] + passes.log_prior[best])
+        # mathematics: selection-chunks
         correction = float(share @ gap)
         spread = float(np.mean((gap - correction) ** 2))
         values += correction

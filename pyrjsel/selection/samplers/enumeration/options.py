@@ -42,7 +42,7 @@ class EnumerateOptions(Integrated):
         Importance sampling at each mode, with a reported error, or Laplace approximation, with unknown error.
     pairs : int, optional
         Pairs of importance draws per model. If it is at least 32, a model whose posterior has a long tail
-        takes 256 or more; where they are not enough for an error of half a percent, up to 8,192 more follow,
+        takes 128 or more; where they are not enough for an error of half a percent, up to 8,192 more follow,
         and further ones if coefficients of the most probable models need them. By default as many as take
         about as long as the rest of an integral: 100,000 divided by the number of rows, between 32 and 256,
         or 512 with unknown `df` of Student-t errors.
