@@ -20,7 +20,12 @@ def labels_of(page):
 
 
 def is_there(name):
-    """Return whether a module of the package ends with the first parts of a name, and has the others."""
+    """Return whether a module of the package ends with the first parts of a name, and has the others.
+
+    A name can also be that of a file.
+    """
+    if name.endswith((".py", ".pyx", ".c")):
+        return name in {path.name for path in CODE}
     parts = name.split(".")
     for path, text in CODE.items():
         place = path.relative_to(PACKAGE).with_suffix("").parts
@@ -59,6 +64,8 @@ def test_the_code_that_a_page_names_exists(page):
 def test_names_of_code_are_found_and_others_are_not():
     assert is_there("priors.confluent.Robust")
     assert is_there("evidence._mode_search.ModeSearch.with_volume")
+    assert is_there("_mode_search.pyx")
+    assert not is_there("_mode_search.py")
     assert not is_there("priors.confluent.Robustness")
     assert not is_there("evidence.confluent.Robust")
     text = "| `priors.a.B` |\n(`c.d`), (`e.F`; Green 1995) and (`g.h.i`, `j.k`). `rj.logit`"
