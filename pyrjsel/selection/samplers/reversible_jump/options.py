@@ -33,7 +33,9 @@ class RJMCMCOptions:
     trades : int, optional
         Trades per iteration: a term, with the terms that heredity requires, enters and as many others leave
         as a budget or a largest size requires (at most 20), or the reverse. None is 8 if swaps are not
-        enough, because costs differ or because of heredity, and 0 otherwise.
+        enough, because costs differ or because of heredity, and 0 otherwise. Between distant modes, effective
+        draws per second increase up to 8 (a third as many with 1); without such modes 1 can be up to half as
+        fast again.
     entry : {"score", "uniform"}
         Choice of the entering term in trades: with ``"score"``, half of the time in proportion to its score
         statistic in the null model, which is about 1 for a term without effect, and otherwise uniformly; with

@@ -69,7 +69,16 @@ def make_chain(
 
 # Moves in the order of their counts.
 ALL_MOVES = (*MOVES, "surrogate")
-# Trades per iteration if swaps are not enough.
+# Trades per iteration if swaps are not enough. Measured on six problems with two distant modes of about
+# equal mass (two linear and two logistic models of 60 terms, one at the price of five; a costly family of
+# 31 terms; an interaction with a factor at a largest size), as effective draws of the mode per CPU second
+# relative to 8 trades, geometric means of one or two runs of 3 s: with 1, 2, 4 and 16 trades 0.34, 0.57,
+# 0.84 and 0.96 by `rjmcmc`, and 0.48, 0.60, 0.81 and 1.28 by `population` (0.08 without). Without distant
+# modes, in a logistic model of 2,532 rows and 13 terms with prices from 0.5 to 2.5, one trade takes a
+# quarter of the time of an iteration without any, and effective draws per CPU second hardly differ: by
+# `rjmcmc` 109, 106 and 97 of the best model with 1, 4 and 8 trades (standard errors 3 to 6), and 48, 59 and
+# 58 of the worst inclusion (20 without). With all 83 terms, one run each, 8 trades have two thirds of the
+# effective draws per second of one.
 TRADES = 8
 
 
