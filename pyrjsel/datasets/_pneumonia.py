@@ -70,7 +70,8 @@ def pneumonia_published() -> pd.DataFrame:
     """Return the models and results published for the pneumonia data.
 
     The budget of the published analysis is 10 minutes. All figures except `deviance_here` are the published
-    ones, with their published digits.
+    ones, with their published digits. They are from the slides of a talk by I. Ntzoufras on the article of
+    Fouskakis, Ntzoufras and Draper (2009), which call them preliminary; those of the article may differ.
 
     Returns
     -------

@@ -325,6 +325,7 @@ cdef class ParticleLoop:
         Where a set is asked with a `chance` below 1, sets with the newest row count 1 / chance times; one
         that is not asked stays. On average over both each set has the same weight.
         """
+        # mathematics: kernel-filter-weight, mathematics: kernel-way-back
         cdef int k = size[0], d = k + self.fixed, slot = self.slot[self.t - 1], i, chosen = 0
         cdef double base, top, total = 0.0, u
         cdef double* score = self.score
@@ -399,6 +400,7 @@ cdef class ParticleLoop:
         The next column is always the one of which the others so far leave the most: where columns are nearly
         dependent, others are no combinations of them with large coefficients, which multiply rounding.
         """
+        # mathematics: kernel-marginal
         cdef int i, j, l
         cdef double rho = sigma2 / delta2, log_det = 0.0, explained = 0.0, pivot, scale
         cdef double* column
@@ -501,6 +503,7 @@ cdef class ParticleLoop:
         noise of before allows. With sigma^2 | rho ~ IG(a_y + a_beta, b_y + b_beta rho) in the prior, L is
         |A|^(-1/2) rho^(d/2) (b_y + b_beta rho + (y'y - v'v) / 2)^-(a_y + a_beta + t/2), but for constants.
         """
+        # mathematics: kernel-birth-ratio, mathematics: kernel-ratio-density
         cdef bint free = self.draw_noise and self.draw_coef
         cdef double rho = sigma2[0] / delta2[0], shape = self.a_y + self.a_beta + 0.5 * self.count
         cdef double rest, scale = self.b_y + self.b_beta * rho
@@ -617,6 +620,7 @@ cdef class ParticleLoop:
 
     cdef void draw(self, bitgen_t* bits, int d, double* beta, double* sigma2, double* delta2) noexcept nogil:
         """Draw the coefficients given L and v, and the variances given them."""
+        # mathematics: kernel-conditionals
         cdef int i
         cdef double rho = sigma2[0] / delta2[0], size = 0.0, square, residual
         square = self.solve_t(d, beta, sqrt(sigma2[0]), bits)

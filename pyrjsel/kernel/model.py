@@ -359,7 +359,9 @@ class KernelRegression:
         row_order : {"random", "given"}
             Order in which the filter takes the rows.
         importance : {"exact", "paper"}
-            ``"paper"`` has the moves of the paper with its weights, which are biased.
+            ``"paper"`` has the moves of the paper with its weights, which are biased, both from a scan
+            that has lost superscripts. It shows a ratio (k' - 1)! / (k - 1)! of numbers of kernels before and
+            after, which is undefined at k' = 0; k'! / k! takes its place.
         resampling : {"systematic", "stratified", "multinomial", "residual"}
             Scheme of resampling, at rows where the effective number of particles is below `ess_threshold`
             (0.5) of all.

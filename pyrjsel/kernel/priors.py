@@ -11,10 +11,11 @@ from pyrjsel.distributions import InverseGamma
 # a and b of both variances, for a standardised response.
 DEFAULT = 0.01
 
-# Why a or b of 0 gives no posterior, by parameter.
+# Why a or b of 0 gives no posterior, by parameter. With as many columns as rows the likelihood tends to a
+# constant as the noise variance falls to 0; only with fewer, or given the coefficients, is it unbounded.
 IMPROPER = {
-    "noise_prior": "the likelihood grows without bound as the noise variance falls to 0 wherever the kernels "
-    "can interpolate the response",
+    "noise_prior": "the likelihood, with coefficients integrated out, does not fall to 0 with the noise "
+    "variance where the kernels can interpolate the response, and 1/variance has no finite integral",
     "coef_prior": "the likelihood tends to a constant as the variance of the coefficients falls to 0, where "
     "1/variance has no finite integral",
 }

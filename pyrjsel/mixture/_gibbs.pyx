@@ -177,6 +177,7 @@ cdef class Gibbs:
 
     cdef void kernels(self, int i, bitgen_t* rng) noexcept nogil:
         """Rate, means and precisions of the selected input i."""
+        # mathematics: mixture-conditionals
         cdef int d, at = i * self.n_kernels
         cdef double total = self.h, x
         for d in range(self.n_kernels):
@@ -249,6 +250,7 @@ cdef class Gibbs:
 
     cdef void densities(self) noexcept nogil:
         """Log weight times density of the rows by kernel, their sums over kernels, and shares in these."""
+        # mathematics: mixture-density
         cdef int n, d, k, a, i
         cdef Py_ssize_t at
         cdef double value, own
@@ -319,6 +321,7 @@ cdef class Gibbs:
     cdef double tempered(self) noexcept nogil:
         """The log density of the selected inputs given the kernels of the rows over the null model's: what
         the power t is taken of."""
+        # mathematics: mixture-tempered
         cdef int a, i, n, at
         cdef double value = -self.null.log_members(), x
         cdef const double* z

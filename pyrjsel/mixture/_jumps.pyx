@@ -124,6 +124,7 @@ cdef class Jumps(Gibbs):
         Leaves the densities of the rows in the new state in `new_log_kernel` and `new_log_row`. Without a
         generator the kernels of the rows, and the kernels that are proposed, are what they are.
         """
+        # mathematics: mixture-gain, mathematics: mixture-birth
         cdef double value
         cdef int size = self.m.n_free
         cdef Py_ssize_t at, total = <Py_ssize_t> self.n_kernels * self.n

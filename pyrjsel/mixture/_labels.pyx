@@ -190,6 +190,7 @@ cdef class LabelChain(Chain):
 
         Densities are relative to the largest of the row, `top`: no sum of theirs can vanish.
         """
+        # mathematics: mixture-labels
         cdef double value = class_odds(self.n, self.n_kernels, self.n_classes, self.start, log_kernel, top,
                                        density, self.weight, self.share)
         return value + self.log_classes()
@@ -275,6 +276,7 @@ cdef class LabelChain(Chain):
         Precisions u become u + a, and e = u m becomes e + b; what constants lose by it weights get. The
         likelihood stays; densities of the rows, and beta_i, are for the caller to draw or compute again.
         """
+        # mathematics: mixture-slide-factor, mathematics: mixture-slide-ratio
         cdef int d, at = i * self.n_kernels, size = self.n_classes * self.n_kernels
         cdef double a = self.unit[i] * LENGTHS[below(3, rng)] * random_standard_normal(rng)
         cdef double b = a * SPREAD if linear else a * (self.pivot[i] + SPREAD * random_standard_normal(rng))
@@ -360,6 +362,7 @@ cdef class LabelChain(Chain):
 
     cdef double log_place_share(self, int d, const double* mean) noexcept nogil:
         """Log prior density of means (p) of kernel d over the density with which they are proposed."""
+        # mathematics: mixture-place-ratio
         cdef int n, k, i
         cdef Py_ssize_t at
         cdef double total = 0.0, part = 0.0, weight, gap, constant, top = -INFINITY
@@ -473,6 +476,7 @@ cdef class LabelChain(Chain):
 
         Their rates are divided by it.
         """
+        # mathematics: mixture-scale-ratio
         cdef int i, d, at
         cdef double move = LENGTHS[below(3, rng)] * random_standard_normal(rng), factor = exp(move)
         cdef double value, change = 0.0
@@ -599,6 +603,7 @@ cdef class LabelChain(Chain):
         Leaves log densities of the new state in `new_log_kernel`, and C in `value`. Without a generator the
         kernels that are proposed are what they are.
         """
+        # mathematics: mixture-label-birth
         cdef int size = self.m.n_free
         cdef Py_ssize_t at
         cdef double* part = self.part if out >= 0 else self.part_now

@@ -96,6 +96,7 @@ cdef class MixtureLadder:
 
     cdef void exchange(self, int k, Chain one, Chain other, bitgen_t* rng) noexcept nogil:
         """Propose that chains k and k + 1 exchange their states; powers, steps and counts stay."""
+        # mathematics: mixture-exchange
         cdef double gain = (one.t - other.t) * (other.tempered() - one.tempered())
         cdef int i
         self.exchanges[0, k] += 1

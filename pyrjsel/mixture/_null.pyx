@@ -48,6 +48,7 @@ cdef class Null:
 
     def __init__(self, int p, int n, double kappa, double surplus, double psi, const double[::1] gain,
                  double offset):
+        # mathematics: mixture-null
         cdef double[::1] numbers = np.zeros(5 * p * p + 5 * p)
         cdef int[::1] lists = np.full(2 * p, -1, dtype=np.intc)
         cdef double[::1] table = np.zeros(p)
@@ -249,6 +250,7 @@ cdef class Null:
 
     cdef double log_members(self) noexcept nogil:
         """The log density of the members, up to what they all have."""
+        # mathematics: mixture-background
         cdef int a
         cdef double value = 0.0
         if not self.joint:

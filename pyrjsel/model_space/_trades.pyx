@@ -176,6 +176,7 @@ cdef class Trades:
 
     cdef int weigh_out(self, const model_t* m, const double* score) noexcept nogil:
         """Compute the probability of each term to be the next to leave; return how many may leave."""
+        # mathematics: walks-trade-leave
         cdef int i, j, n = 0
         cdef int* able = self.able
         cdef double top = -INFINITY, total = 0.0
@@ -198,6 +199,7 @@ cdef class Trades:
 
         The returned probability is that of a further unit after the first.
         """
+        # mathematics: walks-trade-enter, mathematics: walks-trade-further
         cdef int i, j, e, lacking, width, at = 0, n_alone = 0, n_blind = 0
         cdef double top = -INFINITY, total = 0.0, squares = 0.0, alone
         cdef bint simple = self.space.c.heredity == HEREDITY_STRONG and not self.bounded, blind

@@ -14,6 +14,7 @@ from pyrjsel.patterns._split cimport draw_cauchy, draw_standard
 cdef inline double scale_of(const double* patterns, const double* sigma, Py_ssize_t orders,
                             bint cauchy) noexcept nogil:
     """Return the scale of a sum over patterns by order; under the normal prior its variance."""
+    # mathematics: patterns-sum
     cdef Py_ssize_t o
     cdef double total = 0.0
     for o in range(orders):

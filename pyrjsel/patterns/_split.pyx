@@ -300,6 +300,7 @@ cdef double draw_cauchy(double s, double a, double b, bitgen_t* rng, double* res
     s^2 / 2 + a^2 + b^2: draws from the mixture of the two Cauchy distributions are accepted with probability
     (s^2 / 2 + a^2 + b^2) / (u + v), on average (s^2 / 2 + a^2 + b^2) / (s^2 + (a + b)^2) >= 1 / 2.
     """
+    # mathematics: patterns-split-rejection
     cdef double x, y, unit, least
     if a == 0.0 or b == 0.0:
         x = 0.0 if a == 0.0 else s

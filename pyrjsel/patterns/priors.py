@@ -47,6 +47,8 @@ class PatternPrior:
         Priors of sigma_o, for orders 1 to O.
     """
 
+    # mathematics: patterns-model
+
     family: Family
     log_sigma_0: float
     scales: tuple[ScalePrior, ...]

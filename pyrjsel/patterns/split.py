@@ -71,6 +71,7 @@ def split_gaussian(
     >>> (part + rest).tolist(), part.round(3).tolist()
     ([2.0, 2.0], [2.015, 0.979])
     """
+    # mathematics: patterns-split-normal
     generator = check_rng(rng)
     sums, first, second = _arguments({"s": s, "sd1": sd1, "sd2": sd2}, size)
     whole = np.hypot(first, second)
@@ -194,6 +195,7 @@ def split_cauchy_cdf(x: ArrayLike, s: ArrayLike, scale1: ArrayLike, scale2: Arra
     >>> rj.split_cauchy_cdf([0.0, 5.0, 10.0], 10.0, 1.0, 1.0).round(4).tolist()
     [0.1924, 0.5, 0.8076]
     """
+    # mathematics: patterns-split-cauchy
     places = _floats(x, "x", "numbers, not NaN", lambda value: ~np.isnan(value))
     sums, first, second, at = _arguments({"s": s, "scale1": scale1, "scale2": scale2}, x=places)
     _check_width(sums, first, second)

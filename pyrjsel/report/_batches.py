@@ -71,6 +71,7 @@ class Plan(Batches):
     @classmethod
     def of(cls, draws: int) -> "Plan":
         """Return the plan for chains of `draws` draws (at least one)."""
+        # mathematics: errors-batches
         length = max(int(np.sqrt(draws)), draws // MOST_BATCHES)
         batches = draws // length
         half = draws // 2
@@ -182,6 +183,7 @@ def combine(
 
 def spread(batch_means: FloatArray, plan: Batches) -> FloatArray:
     """Return two variances of a chain mean, (2, k): within chains, and the long-run variance."""
+    # mathematics: errors-within
     found = np.full((2, batch_means.shape[-1]), np.nan)
     if plan.draws < SHORTEST:
         return found
@@ -199,6 +201,7 @@ def pooled(
     chain_means: FloatArray, variances: FloatArray, plan: Batches, least: FloatArray | float = 0.0
 ) -> tuple[FloatArray, FloatArray, BoolArray]:
     """Return the results of :func:`combine` from chain means and the variances of :func:`spread`."""
+    # mathematics: errors-mcse
     chains = chain_means.shape[0]
     mean = chain_means.mean(axis=0)
     if plan.draws < SHORTEST:
@@ -240,6 +243,7 @@ def slow_variance(batch_means: FloatArray) -> FloatArray:
         Positive where the lag-one autocorrelation of the batch means exceeds 2 / sqrt(chains * batches),
         twice its standard error under independence.
     """
+    # mathematics: errors-long-run
     chains, batches, k = batch_means.shape
     total = chains * batches
     found = np.zeros(k)

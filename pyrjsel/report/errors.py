@@ -215,6 +215,7 @@ def _odds(
     probability: FloatArray, means: FloatArray, batches: FloatArray, plan: Plan
 ) -> tuple[FloatArray, FloatArray]:
     """Return the odds of model 0 against each model, and their errors."""
+    # mathematics: errors-odds
     odds = np.full(probability.shape, np.inf if probability[0] > 0 else np.nan)
     odds_mcse = np.full(probability.shape, np.nan)
     seen = probability > 0

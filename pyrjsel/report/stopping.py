@@ -45,6 +45,7 @@ def inclusion_figures(
     -------
     list of Figure
     """
+    # mathematics: errors-never
     found = []
     kept = np.zeros(mcse.size) if other is None else np.where(other <= SHARE * target, other, 0.0)
     whole = np.hypot(mcse, kept)

@@ -195,6 +195,7 @@ class FilterRunner:
 
     def _normalise(self, increment: FloatArray, row: int) -> FloatArray:
         """Multiply the weights, note the log evidence, and return the normalised weights."""
+        # mathematics: kernel-evidence
         most = len(self.log_total) - 1
         path = self.path["log_evidence_path"]
         before = path[row - 1] + self.log_total[min(most, row)] if row else 0.0

@@ -56,6 +56,7 @@ def start(
     Particles
     ndarray (n,)
     """
+    # mathematics: kernel-start-law
     most = int(settings.max_kernels)
     log_weights = np.zeros(n)
     spread = 0.25 if settings.noise_variance is None and settings.coef_variance is None else 0.5

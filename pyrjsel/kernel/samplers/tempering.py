@@ -180,6 +180,7 @@ class Path:
 
     def log_density(self, particles: Particles, power: float) -> FloatArray:
         """Return the log of the target at a power over the start law, coefficients integrated out."""
+        # mathematics: kernel-tempered-target
         if not self.whole:
             self.columns.ensure(particles.held())
         self.see(power)
@@ -271,6 +272,7 @@ def tempered_evidence(
     The error is that of the spread of the runs, times the standard deviation of Student's t, which allows for
     their small number; or what the variances of their weights imply if that is more.
     """
+    # mathematics: kernel-evidence-error
     found = tempered_runs(job, seeds, steps)
     log_evidence, spread = pool_evidence(np.array([run.log_evidence for run in found]))
     degrees = max(len(found) - 1, 3)

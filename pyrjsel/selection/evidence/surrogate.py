@@ -78,6 +78,7 @@ class Surrogate:
 
     def _quadratic(self, regression: Regression, count: int) -> list[ConjugateEvidence]:
         """Return the evidences without corrections."""
+        # mathematics: walks-expansion
         columns, prior, family = regression.columns, regression.prior, regression.family
         b, nuisance = np.split(self.at, [regression.n_columns])
         if nuisance.size:
@@ -140,6 +141,7 @@ class Surrogate:
 
     def corrected(self, gamma: ByteArray, space: ModelSpace) -> float:
         """Return what is added to the log prior of a model (J,)."""
+        # mathematics: walks-surrogate
         found = float(gamma @ self.correction)
         if self.of_size is not None:
             found += float(self.of_size[int(gamma @ space.free)])
@@ -274,6 +276,7 @@ def with_sides(
 
 def weighted_ridge(x: FloatArray, y: FloatArray, weight: FloatArray) -> tuple[FloatArray, float]:
     """Return the slopes (k,) of a ridge regression with an intercept, and its mean squared error left out."""
+    # mathematics: walks-ridge
     x, y = x - np.average(x, axis=0, weights=weight), y - np.average(y, weights=weight)
     rooted = x * np.sqrt(weight)[:, None]
     if x.shape[1] > len(x):

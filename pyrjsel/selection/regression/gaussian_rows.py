@@ -155,5 +155,6 @@ class GaussianRows(Regression):
 
     def least_power(self, max_size: int) -> float:
         """Return the t above which powers t of posteriors of at most `max_size` terms are integrable."""
+        # mathematics: jumps-least-power
         d = self.widest(max_size) - 1 if self.scaled else 0
         return (d + 3.0) / (self.whole.n + d + 2.0 * self.whole.a + 2.0)

@@ -171,6 +171,7 @@ cdef class Walk:
 
     cdef void weigh(self, int a) noexcept nogil:
         """Compute the rates of replica a, and the conditional probabilities if it has temperature one."""
+        # mathematics: walks-flip
         cdef replica_t* r = &self.replicas[a]
         cdef int j
         cdef double total = 0.0
@@ -251,6 +252,7 @@ cdef class Walk:
 
     cdef void slot(self, int a, bitgen_t* rng) noexcept nogil:
         """Swap a random included free term."""
+        # mathematics: walks-swap
         cdef replica_t* r = &self.replicas[a]
         cdef int nth, i = -1, j, counted = a == self.place[0]
         self.moves[0, SLOT] += counted
@@ -308,6 +310,7 @@ cdef class Walk:
 
     cdef void family(self, int a, bitgen_t* rng) noexcept nogil:
         """Draw the indicators of a random block given all others."""
+        # mathematics: walks-block
         cdef replica_t* r = &self.replicas[a]
         cdef int f = <int> (random_standard_uniform(rng) * self.n_families)
         cdef const int* terms = self.family_term + self.family_start[f]
@@ -363,6 +366,7 @@ cdef class Walk:
 
     cdef void trade(self, int a, bitgen_t* rng) noexcept nogil:
         """Propose a trade."""
+        # mathematics: walks-trade-ratio
         cdef replica_t* r = &self.replicas[a]
         cdef double back, ratio, before = r.log_mass
         cdef double* row
@@ -433,6 +437,7 @@ cdef class Walk:
 
     cdef void exchange(self, int k, bitgen_t* rng) noexcept nogil:
         """Propose that temperatures k and k + 1 exchange their models."""
+        # mathematics: walks-exchange
         cdef int a = self.place[k], b = self.place[k + 1]
         cdef replica_t* cold = &self.replicas[a]
         cdef replica_t* hot = &self.replicas[b]

@@ -256,6 +256,7 @@ def inclusion_error(
     gamma: ByteArray, probability: FloatArray, inclusion: FloatArray, variance: FloatArray
 ) -> FloatArray:
     """Delta method: d P_j = sum p_k (gamma_kj - P_j) e_k."""
+    # mathematics: errors-integrals
     mass = probability**2 * variance
     without = sum_inside(mass, gamma) * sum_outside(probability, gamma) ** 2
     return np.sqrt(without + sum_outside(mass, gamma) * inclusion**2)

@@ -237,6 +237,7 @@ def _log_mass(find: Any, gamma: ByteArray, space: ModelSpace) -> float:
 
 def _matters(item: Found, log_odds: float, posterior: Posterior, best: int, draws: int) -> bool:
     """Return whether a missed model is relevant."""
+    # mathematics: walks-missed
     if not item.searched or log_odds <= -WITHIN:
         return False
     top = float(posterior.probability[best])

@@ -177,6 +177,7 @@ cdef class CorrectedWalk:
 
     cdef int decide(self, bitgen_t* rng) noexcept nogil:
         """Accept the moves or take them back; non-zero if the models before do not exist any more."""
+        # mathematics: walks-corrected
         self.ratio_found = self.ratio(self.found)
         memcpy(self.proposal, self.walk.replicas[self.walk.place[0]].m.gamma, self.walk.n_terms)
         self.accepted = random_standard_uniform(rng) < exp(fmin(0.0, self.ratio_found - self.ratio_before))

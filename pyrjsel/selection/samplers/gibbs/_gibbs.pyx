@@ -175,6 +175,7 @@ cdef class Gibbs:
         self.walk.measure(0)
 
     cdef void iterate(self, bitgen_t* rng, double* averages) noexcept nogil:
+        # mathematics: walks-gibbs
         if self.classical:
             if not self.full.integrated:
                 self.full.at(self.variance)

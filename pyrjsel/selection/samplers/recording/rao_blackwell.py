@@ -118,6 +118,7 @@ def _corrected(
     chains: FloatArray, batches: FloatArray, plan: Batches
 ) -> tuple[tuple[FloatArray, FloatArray, BoolArray], FloatArray, str]:
     """Return mean, error and disagreement, exclusion, and description, for corrected chains."""
+    # mathematics: walks-control-variate
     weight = chains[:, WEIGHTS]
     plain = combine(chains[:, VISITS], batches[:, :, VISITS], plan)
     if not weight.all():  # the surrogate has the first draw of a chain far less often than all others

@@ -349,6 +349,7 @@ cdef class Blocks(Moves):
 
         As after each of these moves, `restore` rejects, and `finish` accepts the new state.
         """
+        # mathematics: jumps-block
         cdef const int* terms = self.unit_term + self.unit_start[self.family[f]]
         cdef int n = self.unit_start[self.family[f] + 1] - self.unit_start[self.family[f]], i
         cdef double log_q = 0.0, value

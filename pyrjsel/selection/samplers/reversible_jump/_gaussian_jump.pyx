@@ -88,6 +88,7 @@ cdef class GaussianJump(ReversibleJump):
 
     cdef int refresh(self) noexcept nogil:
         """Recompute everything from the state, the scales first."""
+        # mathematics: jumps-tempered
         cdef int i, width = self.p.n_columns
         cdef double variance = self.b[width], log_g = self.b[width + 1]
         for i in range(self.p.n):
@@ -109,6 +110,7 @@ cdef class GaussianJump(ReversibleJump):
 
     cdef void draw_scales(self, bitgen_t* rng) noexcept nogil:
         """Draw sigma^2 and g from their full conditionals, without a recomputation."""
+        # mathematics: jumps-tempered-variance
         cdef int width = self.p.n_columns, size
         cdef double* variance = &self.b[width]
         cdef double* log_g = &self.b[width + 1]

@@ -380,6 +380,7 @@ cdef class Moves:
 
         The block is in self.block + 2 wide, eta in eta_new and the new values in self.small.
         """
+        # mathematics: jumps-flip
         cdef int size = self.p.term_start[j + 1] - self.p.term_start[j]
         cdef double* cross = self.block
         cdef double* mean = self.block + self.wide

@@ -77,6 +77,7 @@ cdef class Population:
     cdef int draw_level(self, int k, double log_density, const double* log_law,
                         bitgen_t* rng) noexcept nogil:
         """Draw the temperature of chain k: from its full conditional, or from log_law alone."""
+        # mathematics: jumps-temperature
         cdef int g, n = self.grid.shape[1]
         cdef double top = -INFINITY, total = 0.0, u
         for g in range(n):
@@ -107,6 +108,7 @@ cdef class Population:
 
     cdef void exchange(self, int k, ReversibleJump cold, ReversibleJump other, bitgen_t* rng) noexcept nogil:
         """Propose that chains 0 and k + 1 exchange their states, but not temperatures and counts."""
+        # mathematics: jumps-exchange
         cdef double difference = other.log_target() - cold.log_target()
         cdef int move
         self.exchanges[0, k] += 1

@@ -221,6 +221,7 @@ cdef class Trades(Blocks):
     cdef double evaluate_in(self, int j, int pattern, const int* path, int n, bitgen_t* rng,
                             const double* given) noexcept nogil:
         """Trade the terms of a path for term j with its unit by `pattern`; see evaluate_family."""
+        # mathematics: jumps-trade
         cdef const int* terms = self.unit_term + self.unit_start[j]
         cdef int size = self.unit_start[j + 1] - self.unit_start[j], i, ways = self.patterns_of(j, True, -1)
         cdef double log_p, log_q, value

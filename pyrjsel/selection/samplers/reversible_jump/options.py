@@ -90,7 +90,8 @@ class PopulationOptions(RJMCMCOptions):
     scheme : {"exact", "fixed", "paper"}
         Update of the inverse temperatures: ``"exact"`` draws each from its full conditional, ``"fixed"``
         keeps it (ordinary parallel tempering), ``"paper"`` draws it from its distribution regardless of the
-        state, as published by Fouskakis, Ntzoufras and Draper (2009), which biases the posterior a little.
+        state, as in the slides of a talk by I. Ntzoufras on Fouskakis, Ntzoufras and Draper (2009), which
+        biases the posterior a little.
     cold : tuple (a, b) or sequence of them
         Chains with inverse temperature t > 1: t - 1 ~ Gamma(a, rate b), with a mean from 0.02 to 10. Here and
         in `hot`, a and b must be from 0.1 to 1,000 to suit the grid of 60 temperatures of a chain: smaller

@@ -230,6 +230,6 @@ class PopulationRJMCMC(RJMCMC):
         posterior = super().summarised(drawn, job, settings, **rest)
         if job.setup.scheme == "paper":
             posterior.notes.append(
-                "Temperatures were updated as published (scheme='paper'), which biases the posterior."
+                "Temperatures were updated as in print (scheme='paper'), which biases the posterior."
             )
         return posterior

@@ -183,6 +183,7 @@ class SurrogateJumps:
 
         The first of the vectors is `b` (D + 1,) if it is given.
         """
+        # mathematics: jumps-weights
         d = mode.at.size
         direction = rng.standard_normal((self.pairs, d))
         radius = np.sqrt(np.sum(direction**2, axis=1) * (DF / rng.chisquare(DF, self.pairs)))
@@ -200,6 +201,7 @@ class SurrogateJumps:
         self, rng: np.random.Generator, gamma: ByteArray, b: FloatArray
     ) -> tuple[ByteArray, FloatArray, bool]:
         """Return the next model (J,) and coefficients (D + 1,), and whether the proposal was accepted."""
+        # mathematics: jumps-extended, mathematics: jumps-surrogate
         mode, before = self.mode(gamma), self.place(gamma)
         if mode is None or before is None:
             return gamma, b, False

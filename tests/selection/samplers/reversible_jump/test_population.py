@@ -160,7 +160,7 @@ def test_the_printed_scheme_is_biased():
         results = walk(model, 20_000, cold=(), hot=[(1.0, 1.0)] * 3, tune=False, scheme=temperatures)
         found = results.inclusion.loc["x"]
         z[temperatures] = (found["posterior"] - exact) / (1.2 * found["mcse"])
-        printed = "updated as published (scheme='paper')" in " ".join(str(results.summary()).split())
+        printed = "updated as in print (scheme='paper')" in " ".join(str(results.summary()).split())
         assert printed == (temperatures == "paper")
     # P(|t| > 5.2) is 1e-6 with 116 degrees of freedom. The bias is 0.013, some 12 errors.
     assert abs(z["exact"]) < 5.2
