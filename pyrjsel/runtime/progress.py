@@ -1,5 +1,6 @@
 """One progress bar over the iterations of all chains."""
 
+import os
 import sys
 import threading
 
@@ -25,7 +26,8 @@ class ProgressBar:
     total : int
         Iterations of all chains together.
     show : bool or None
-        None shows a bar after one second if standard error is a terminal or a notebook.
+        None shows a bar after one second if standard error is a terminal or a notebook. With a value in the
+        environment variable ``TQDM_DISABLE`` nothing is shown.
     label : str
         Label of the bar.
     before : str
@@ -38,7 +40,8 @@ class ProgressBar:
         self._total = total
         self._label = label
         self._delay = 0.0 if show else DELAY
-        self._show = _interactive() if show is None else show
+        # Where tqdm is switched off, there is no line before its bar either.
+        self._show = not os.environ.get("TQDM_DISABLE") and (_interactive() if show is None else show)
         self._end = threading.Event()
         self._thread: threading.Thread | None = None
 

@@ -13,7 +13,8 @@ from pyrjsel.selection.results.prediction import Prediction
 class ClassPrediction(Prediction):
     """Predictions of the classes of rows, from posterior draws of the coefficients.
 
-    Attributes as of :class:`Prediction`, with coefficients (m, L (D + 1)) of L linear predictors.
+    Attributes as of :class:`~pyrjsel.selection.results.prediction.Prediction`, with coefficients
+    (m, L (D + 1)) of L linear predictors.
     """
 
     family: Multinomial

@@ -29,8 +29,8 @@ class SurvivalPrediction(Prediction):
     Attributes
     ----------
     x, offset, index, coefficients, family, name, nuisance, means, tell
-        As of :class:`Prediction`; expected responses are hazards relative to the mean of the columns
-        and the offset.
+        As of :class:`~pyrjsel.selection.results.prediction.Prediction`; expected responses are
+        hazards relative to the mean of the columns and the offset.
     fit : callable
         Returns response, columns and offset of the rows of the fit.
     rng : Generator
@@ -80,7 +80,7 @@ class SurvivalPrediction(Prediction):
         Warns
         -----
         ConvergenceWarning
-            As for :meth:`Prediction.summary_frame`.
+            As for :meth:`~pyrjsel.selection.results.prediction.Prediction.summary_frame`.
         """
         alpha = check_real(alpha, "alpha", low=0, high=1, open_low=True, open_high=True)
         names = ["linear", "mean", "mean_se", "median", "mean_ci_lower", "mean_ci_upper"]

@@ -177,6 +177,12 @@ def test_the_number_of_models_and_the_time_are_told_before(table, small, capsys)
     assert "128 models take about 1 s of one core." in capsys.readouterr().err
 
 
+def test_nothing_is_told_where_tqdm_is_switched_off(table, small, capsys, monkeypatch):
+    monkeypatch.setenv("TQDM_DISABLE", "1")
+    rj.linear("y ~ a + b + c + d + e + f + g", table).fit(max_models=128, progress=True)
+    assert capsys.readouterr().err == ""
+
+
 def test_limits_are_named(table, small):
     model = rj.linear("y ~ a + b + c + d + e + f + g", table)
     with pytest.raises(rj.NotAvailableError, match="more than 100 feasible models: raise 'max_models'"):
