@@ -34,8 +34,8 @@ define install
 	else rm -f $(VENV)/.installed-*; exit 1; fi
 endef
 
-.PHONY: help demo test test-statistical test-debug bench bench-peers campaign check docs vignettes wheel clean \
-	install-demo install-dev install-docs
+.PHONY: help demo test test-statistical test-debug bench bench-peers campaign check docs docs-check vignettes wheel \
+	clean install-demo install-dev install-docs
 
 help:
 	@echo "make demo              a short replay of the pneumonia analysis"
@@ -45,7 +45,8 @@ help:
 	@echo "make bench             timings"
 	@echo "make bench-peers       timings of other packages beside ours, where they are installed (ten minutes)"
 	@echo "make campaign          default fits of 600 data sets of other packages (an hour or more)"
-	@echo "make check             linters, types, stubs, docstrings, spelling, sizes of files, archives"
+	@echo "make check             linters, types, stubs, docstrings, spelling, sizes of files, archives, links"
+	@echo "make docs-check        the links and references of the site alone (half a minute)"
 	@echo "make docs              the documentation site, in vignettes/_build/html (some minutes)"
 	@echo "make vignettes         run the long pages anew, whose outputs are kept (half an hour)"
 	@echo "make wheel             source archive and wheel in dist, tried where there is no compiler (three minutes)"
@@ -65,7 +66,7 @@ install-dev: $(VENV)/bin/python build/.rules
 	$(call install,dev,)
 
 install-docs: $(VENV)/bin/python build/.rules
-	$(call install,docs,)
+	$(call install,docs,dev)
 
 demo: install-demo
 	@$(RUN) -m pyrjsel demo
@@ -123,6 +124,12 @@ check: install-dev
 		$$(cd pyrjsel && find . -name '*.pyx' | sed 's|^\./|pyrjsel.|; s|/|.|g; s|\.pyx$$||')
 	$(PYTEST) tests/check
 	$(PYTEST) tests/packaging -m packaging
+	$(MAKE) --no-print-directory docs-check
+
+# All pages of the site are read, none is run and nothing is written: a broken reference or link is an error.
+# Read anew each time (-E), since Sphinx tells most errors of a page only when it reads it.
+docs-check: install-dev
+	$(RUN) -m sphinx -W --keep-going -q -E -D nb_execution_mode=off -b dummy vignettes vignettes/_build/dummy
 
 # The site shows long pages as they were rendered last (vignettes/rendered), and runs all others.
 docs: install-docs
