@@ -29,9 +29,9 @@ IN_PRINT = {
 }
 NOTES = (
     (
-        "Published (Fouskakis, Ntzoufras and Draper, 2009): two runs of their population sampler of 500,000 "
-        "iterations each, and two of simple RJMCMC of 1,500,000 iterations each. A dash: not published, or "
-        "not visited."
+        "Published: 'Preliminary Results' on the slides of a talk by I. Ntzoufras on Fouskakis, Ntzoufras "
+        "and Draper (2009): two runs of their population sampler of 500,000 iterations each, and two of "
+        "simple RJMCMC of 1,500,000 iterations each. A dash: not on the slides, or not visited."
     ),
     (
         "The published figures come from the original data, which are not public; those of this run "

@@ -6,9 +6,10 @@ from pyrjsel.datasets._dataset import Dataset
 from pyrjsel.datasets._files import read_csv, read_text
 
 _SOURCE = (
-    "made for this package after D. Fouskakis, I. Ntzoufras and D. Draper (2009), Population-based "
-    "reversible jump Markov chain Monte Carlo methods for Bayesian variable selection and evaluation "
-    "under cost limit restrictions, J. R. Stat. Soc. C 58, 383-403; the study they analysed is "
+    "made for this package after the slides of a talk by I. Ntzoufras, headed 'Preliminary Results', on "
+    "D. Fouskakis, I. Ntzoufras and D. Draper (2009), Population-based reversible jump Markov chain Monte "
+    "Carlo methods for Bayesian variable selection and evaluation under cost limit restrictions, "
+    "J. R. Stat. Soc. C 58, 383-403; the study they analysed is "
     "E. Keeler et al. (1990), JAMA 264, 1962-1968"
 )
 _TERMS = "the licence of the package (BSD-3-Clause)"
@@ -28,18 +29,19 @@ def _variables() -> pd.DataFrame:
 def pneumonia() -> Dataset:
     """Return the pneumonia cohort, synthetic data in place of data that are not public.
 
-    The data are tuned to give the published results: repeating the published analysis shows that software
-    recovers a known answer, and is no evidence about pneumonia. See the `description` for details.
+    The data are tuned to give the published results, those of the slides of a talk: repeating the published
+    analysis shows that software recovers a known answer, and is no evidence about pneumonia. See the
+    `description` for details.
 
     Returns
     -------
     Dataset
         `data` has 2,532 rows: `mortality` (death within 30 days, 0 or 1; 405 deaths) and 83
         sickness indicators in the published order, one numeric column each. `costs` has minutes of
-        abstraction per patient, by indicator. `variables` has, by indicator, its number in the
-        publication (`index`), `label`, `cost`, `kind` ("binary", "score" or "numeric"), and whether
+        abstraction per patient, by indicator. `variables` has, by indicator, its number on the
+        slides (`index`), `label`, `cost`, `kind` ("binary", "score" or "numeric"), and whether
         its name is `published`, whether it is in the 14-variable RAND scale (`rand14`) and in the
-        `reduced` space of the publication.
+        `reduced` space of the slides.
 
     See Also
     --------
@@ -69,9 +71,10 @@ def pneumonia() -> Dataset:
 def pneumonia_published() -> pd.DataFrame:
     """Return the models and results published for the pneumonia data.
 
-    The budget of the published analysis is 10 minutes. All figures except `deviance_here` are the published
-    ones, with their published digits. They are from the slides of a talk by I. Ntzoufras on the article of
-    Fouskakis, Ntzoufras and Draper (2009), which call them preliminary; those of the article may differ.
+    The budget of the published analysis is 10 minutes. All figures except `deviance_here` are those of the
+    slides of a talk by I. Ntzoufras, under the heading "Preliminary Results", with the digits that they have
+    there. The talk is on the article D. Fouskakis, I. Ntzoufras and D. Draper (2009), J. R. Stat. Soc. C 58,
+    383-403, whose figures may differ.
 
     Returns
     -------
@@ -83,7 +86,7 @@ def pneumonia_published() -> pd.DataFrame:
         probabilities and posterior odds of m1 against the model in the two runs of the population
         sampler with 500,000 iterations (`population_posterior_1`, `population_odds_1`, ...) and of
         the simple sampler with 1,500,000 iterations (`simple_posterior_1`, ...) on the reduced
-        space. NaN where nothing is published.
+        space. NaN where the slides have nothing.
 
     See Also
     --------
