@@ -428,17 +428,15 @@ class Selection(OverSpace):
         Parameters
         ----------
         <sampler>
-            ``"auto"`` enumerates the feasible models where that takes seconds: up to 2**20 linear models, but
-            15,000 under ``SpikeSlab`` and priors with ``scaled=False``; and up to 60,000,000 / (4,000 + rows)
-            other models, such as 13,333 for 500 rows: half as many if g is unknown, a third with another
-            parameter of the likelihood, with K classes 1 / (K - 1)^2 of them, and fewer where integrals take
-            many draws (few rows per column, near separation), but of few rows 200,000 / rows, at most 1,024,
-            and as much less for the parameters. For larger spaces it uses ``"collapsed"``; for other than
+            ``"auto"`` enumerates the feasible models where that takes about ten seconds: up to 2**20 linear
+            models, but 15,000 under ``SpikeSlab`` and priors with ``scaled=False``, or some ten thousand
+            others (500 rows; fewer with more rows or parameters, or where integrals take many draws).
+            ``"enumerate"`` overrides this. For larger spaces ``"auto"`` uses ``"collapsed"``; for other than
             linear models ``"rjmcmc"`` if a short pilot run, the same for every seed, finds models of nearly
             as many columns as rows, or more than 20 terms and marginal likelihoods that are hard to compute,
             or if less than a tenth of the proposals of a first round are accepted; and for linear models
             ``"gibbs"`` under ``SpikeSlab`` and priors with ``scaled=False``, which ``"collapsed"`` does not
-            support. Up to 2**20 models can be enumerated with ``"enumerate"``. For linear models,
+            support. Up to 2**20 models can be enumerated with ``"enumerate"``. For linear models
             ``"rjmcmc"`` and ``"population"`` also draw sigma^2 (and g, if it has a prior) and support all
             priors except ``SpikeSlab``. They propose new coefficients given all others, so they mix slowly if
             columns are nearly dependent or models are large. Errors of ``"collapsed"`` and ``"gibbs"`` are
