@@ -2,6 +2,7 @@
 
 import os
 from importlib.resources import files
+from pathlib import Path
 
 import pyrjsel
 
@@ -21,8 +22,8 @@ source_suffix = {".md": "myst-nb"}
 nitpicky = True
 
 # Long pages are shown as they were rendered by the last `make vignettes` (vignettes/render.py).
-LONG = ["kernel", "large", "mixture", "patterns", "pneumonia", "ssvs"]
-exclude_patterns = ["_build", *(f"{name}.md" for name in LONG)]
+LONG = [page.name for page in Path(__file__).parent.glob("rendered/*.md") if page.name != "index.md"]
+exclude_patterns = ["_build", *LONG]
 
 # Every other page is run anew, and an error or a warning in a cell fails the build.
 nb_execution_mode = "force"

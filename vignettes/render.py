@@ -14,6 +14,7 @@ import sys
 import time
 from datetime import UTC, datetime
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import jupytext
@@ -66,7 +67,13 @@ def picture_text(cell: Any) -> str:
 def run(notebook: Any) -> float:
     """Run the cells, and return the CPU seconds of their process."""
     os.environ["TQDM_DISABLE"] = "1"
-    client = nbclient.NotebookClient(notebook, timeout=7200)
+    with TemporaryDirectory() as folder:
+        client = nbclient.NotebookClient(notebook, timeout=7200, resources={"metadata": {"path": folder}})
+        return _run(client, notebook)
+
+
+def _run(client: nbclient.NotebookClient, notebook: Any) -> float:
+    """Run the cells and a clock after them."""
     with client.setup_kernel():
         notebook.cells.append(nbformat.v4.new_code_cell("import time; time.process_time()"))
         for number, cell in enumerate(notebook.cells):

@@ -73,8 +73,8 @@ def compare_samplers(
     Iterations of different samplers are not equally expensive: the population sampler moves all its chains in
     each. CPU seconds take that into account, but depend on the machine and on what else it does. Errors are
     only as reliable as the chains: chains that all miss a mode agree with each other. Runs of the population
-    sampler with ``scheme="paper"``, which biases the posterior a little, are not distinguished from exact
-    ones: name the runs.
+    sampler with ``scheme="paper"``, which biases the posterior, are not distinguished from exact ones: name
+    the runs.
 
     Examples
     --------

@@ -91,7 +91,7 @@ class PopulationOptions(RJMCMCOptions):
         Update of the inverse temperatures: ``"exact"`` draws each from its full conditional, ``"fixed"``
         keeps it (ordinary parallel tempering), ``"paper"`` draws it from its distribution regardless of the
         state, as in the slides of a talk by I. Ntzoufras on Fouskakis, Ntzoufras and Draper (2009), which
-        biases the posterior a little.
+        biases the posterior: little if chains mix well, and much if they do not.
     cold : tuple (a, b) or sequence of them
         Chains with inverse temperature t > 1: t - 1 ~ Gamma(a, rate b), with a mean from 0.02 to 10. Here and
         in `hot`, a and b must be from 0.1 to 1,000 to suit the grid of 60 temperatures of a chain: smaller
