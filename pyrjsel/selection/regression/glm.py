@@ -329,6 +329,7 @@ class Regression(TermColumns):
         prior of d scaled coefficients s^-d, and their posteriors and that of the intercept are as wide as s:
         the integral over log s of s^(d + 1 - t (n + d)) must exist.
         """
+        # mathematics: jumps-least-power
         if not (self.family.expanded and self.family.scaled):
             return 0.0
         d = self.widest(max_size) - 1
