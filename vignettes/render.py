@@ -78,6 +78,9 @@ def _run(client: nbclient.NotebookClient, notebook: Any) -> float:
         notebook.cells.append(nbformat.v4.new_code_cell("import time; time.process_time()"))
         for number, cell in enumerate(notebook.cells):
             client.execute_cell(cell, number)
+            for item in cell.get("outputs", []):
+                if item.get("name") == "stderr":
+                    raise RuntimeError(f"cell {number} wrote to standard error: {item.text}")
     return float(notebook.cells.pop().outputs[0].data["text/plain"])
 
 
@@ -95,8 +98,6 @@ def render(name: str) -> None:
             continue
         parts.append(fenced(cell.source, "python"))
         for item in cell.outputs:
-            if item.get("name") == "stderr":
-                raise RuntimeError(f"{name}: a cell wrote to standard error: {item.text}")
             number += item.output_type == "display_data"
             parts.append(output(item, RENDERED / f"{name}-{number}.png", picture_text(cell)))
     parts.append(LAST.format(when=datetime.now(UTC).strftime("%Y-%m-%d %H:%M"), cpu=cpu))
