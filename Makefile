@@ -48,7 +48,7 @@ help:
 	@echo "make check             linters, types, stubs, docstrings, spelling, sizes of files, archives, links"
 	@echo "make docs-check        the links and references of the site alone (half a minute)"
 	@echo "make docs              the documentation site, in vignettes/_build/html (some minutes)"
-	@echo "make vignettes         run the long pages anew, whose outputs are kept (half an hour)"
+	@echo "make vignettes         run the long pages again, whose outputs are kept (half an hour)"
 	@echo "make wheel             source archive and wheel in dist, tried where there is no compiler (three minutes)"
 	@echo "make clean             remove what was built, the environments included"
 
@@ -127,7 +127,7 @@ check: install-dev
 	$(MAKE) --no-print-directory docs-check
 
 # All pages of the site are read, none is run and nothing is written: a broken reference or link is an error.
-# Read anew each time (-E), since Sphinx tells most errors of a page only when it reads it.
+# Read again each time (-E), since Sphinx tells most errors of a page only when it reads it.
 docs-check: install-dev
 	$(RUN) -m sphinx -W --keep-going -q -E -D nb_execution_mode=off -b dummy vignettes vignettes/_build/dummy
 

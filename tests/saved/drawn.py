@@ -1,4 +1,4 @@
-"""When draws changed last, by kind of fit; as a program, it writes ``draws.json`` anew.
+"""When draws changed last, by kind of fit; as a program, it writes ``draws.json`` again.
 
 Long pages are not run by the tests: whoever changes draws runs them again. To notice that, a figure of each
 small fit of ``fits.py`` is kept with the time since which it has been the same:
