@@ -67,6 +67,7 @@ def picture_text(cell: Any) -> str:
 def run(notebook: Any) -> float:
     """Run the cells, and return the CPU seconds of their process."""
     os.environ["TQDM_DISABLE"] = "1"
+    os.environ.pop("PYRJSEL_VIGNETTES", None)  # "short" is for the tests
     with TemporaryDirectory() as folder:
         client = nbclient.NotebookClient(notebook, timeout=7200, resources={"metadata": {"path": folder}})
         return _run(client, notebook)
