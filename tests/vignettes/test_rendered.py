@@ -76,7 +76,7 @@ def empty_tables(page):
     for block in re.findall(r"^```text\n(.*?)^```", page, re.DOTALL | re.MULTILINE):
         for table in re.split(r"\n\s*\n", block):
             rows = [line.split() for line in table.splitlines()]
-            missing = [row for row in rows if len(row) > 2 and all(map(MISSING.fullmatch, row[-2:]))]
+            missing = [row for row in rows if len(row) > 1 and all(map(MISSING.fullmatch, row[1:][-2:]))]
             numbers = [row for row in rows if len(row) > 1 and NUMBER.fullmatch(row[-1])]
             if len(missing) > len(numbers):
                 found.append(table)
@@ -84,6 +84,8 @@ def empty_tables(page):
 
 
 def test_empty_tables_are_found():
+    series = "tau\n0.1   NaN\n0.2   NaN\n"
+    assert empty_tables(f"```text\n{series}```\n") == [series]
     table = "c      10  100  1000\ntau\n0.1   NaN  NaN   NaN\n0.2   NaN  NaN   NaN\n"
     assert empty_tables(f"```text\na table\n\n{table}```\n") == [table]
     assert empty_tables(f"```text\n{table.replace('NaN  NaN', '0.5  0.6').replace('NaN', '0.7')}```\n") == []
