@@ -12,6 +12,7 @@ PYTEST = PYTHONSAFEPATH=1 $(RUN) -m pytest
 # Worker processes of the test suite; tests go to whichever is free.
 WORKERS ?= auto
 SIDE_BY_SIDE = -n $(WORKERS) --dist worksteal
+SLOWEST = --durations=60 --durations-min=1
 
 # The content of all that the installed package is made of: also notices a file that was removed or put back.
 CONTENT = find pyrjsel setup.py pyproject.toml MANIFEST.in README.md LICENSE -type f \
@@ -34,12 +35,14 @@ define install
 	else rm -f $(VENV)/.installed-*; exit 1; fi
 endef
 
-.PHONY: help demo test test-statistical test-debug bench bench-peers campaign check docs docs-check vignettes wheel \
+.PHONY: help demo test pages test-statistical test-debug bench bench-peers campaign check docs docs-check vignettes wheel \
 	clean install-demo install-dev install-docs
 
 help:
 	@echo "make demo              a short replay of the pneumonia analysis"
-	@echo "make test              the tests, on the installed package"
+	@echo "make test              the tests, on the installed package, and the slowest; those of one folder with"
+	@echo "                       PART=selection/priors"
+	@echo "make pages             the pages of the documentation, each from top to bottom"
 	@echo "make test-statistical  the long Monte Carlo tests, and those with a cluster"
 	@echo "make test-debug        the tests on a build with all checks and assertions"
 	@echo "make bench             timings"
@@ -71,8 +74,13 @@ install-docs: $(VENV)/bin/python build/.rules
 demo: install-demo
 	@$(RUN) -m pyrjsel demo
 
+# PART is a folder of tests, or several, such as PART=selection/priors; all of them by default.
 test: install-dev
-	$(PYTEST) $(SIDE_BY_SIDE)
+	$(PYTEST) $(SIDE_BY_SIDE) $(SLOWEST) $(addprefix tests/,$(PART))
+
+# `make test` runs the front page and the first steps only.
+pages: install-dev
+	$(PYTEST) $(SIDE_BY_SIDE) $(SLOWEST) tests/vignettes -m pages
 
 test-statistical: install-dev
 	$(PYTEST) $(SIDE_BY_SIDE) -m "statistical or cluster"

@@ -5,17 +5,13 @@ probability that is off by more than 0.1, those of them that do not warn, and th
 over Monte Carlo errors.
 """
 
-import importlib.util
 from pathlib import Path
 
 import numpy as np
 import pytest
+from by_path import module
 
-_spec = importlib.util.spec_from_file_location(
-    "bounded_designs", Path(__file__).with_name("bounded_designs.py")
-)
-bounded_designs = importlib.util.module_from_spec(_spec)
-_spec.loader.exec_module(bounded_designs)
+bounded_designs = module(Path(__file__).with_name("bounded_designs.py"))
 
 SEEDS = range(5)
 

@@ -5,21 +5,17 @@ inclusion probabilities nearest to one half against references (see ``reference_
 what fits warn of.
 """
 
-import importlib.util
 import time
 import warnings
 from pathlib import Path
 
 import numpy as np
 import pytest
+from by_path import module
 
 import pyrjsel as rj
 
-_SPEC = importlib.util.spec_from_file_location(
-    "reference_cases", Path(__file__).with_name("reference_cases.py")
-)
-_CASES = importlib.util.module_from_spec(_SPEC)
-_SPEC.loader.exec_module(_CASES)
+_CASES = module(Path(__file__).with_name("reference_cases.py"))
 REFERENCES, binary_rows, linear_rows = _CASES.REFERENCES, _CASES.binary_rows, _CASES.linear_rows
 
 SEEDS = (1, 2, 3)

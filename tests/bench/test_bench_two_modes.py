@@ -5,19 +5,17 @@ the run: fits with errors above 0.1, those of them that do not warn, and the roo
 Monte Carlo errors.
 """
 
-import importlib.util
 import time
 import warnings
 from pathlib import Path
 
 import numpy as np
 import pytest
+from by_path import module
 
 import pyrjsel as rj
 
-_spec = importlib.util.spec_from_file_location("two_modes", Path(__file__).parent / "two_modes.py")
-two_modes = importlib.util.module_from_spec(_spec)
-_spec.loader.exec_module(two_modes)
+two_modes = module(Path(__file__).parent / "two_modes.py")
 
 FITS = 25
 

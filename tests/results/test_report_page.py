@@ -1,7 +1,6 @@
 """Pages of results: complete, self-contained, escaped; tables sort and the slider moves in a browser."""
 
 import html
-import importlib.util
 import json
 import os
 import re
@@ -14,13 +13,12 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
+from by_path import module
 
 import pyrjsel as rj
 from pyrjsel.report import budget_steps
 
-_spec = importlib.util.spec_from_file_location("fits", Path(__file__).parents[1] / "saved" / "fits.py")
-fits = importlib.util.module_from_spec(_spec)
-_spec.loader.exec_module(fits)
+fits = module(Path(__file__).parents[1] / "saved" / "fits.py")
 
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
 # One fit of each room, and of samplers with other plots: the headings of these.

@@ -1,13 +1,13 @@
 """Runs that go on where they ended: to the last bit what one longer run gives."""
 
 import contextlib
-import importlib.util
 import os
 import warnings
 from pathlib import Path
 
 import numpy as np
 import pytest
+from by_path import module
 from interrupts import ctrl_c
 from turns import by_turns, every
 
@@ -19,9 +19,7 @@ from pyrjsel.selection.regression.columns import TermColumns
 from pyrjsel.selection.samplers.recording import recorder as collect
 from pyrjsel.storage import Document, read, write
 
-_spec = importlib.util.spec_from_file_location("resume_fits", Path(__file__).parent / "fits.py")
-fits = importlib.util.module_from_spec(_spec)
-_spec.loader.exec_module(fits)
+fits = module(Path(__file__).parent / "fits.py")
 
 SAMPLED = [name for name in fits.FITS if "smc" not in name and "draws" in fits.FITS[name][1]]
 

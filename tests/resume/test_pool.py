@@ -1,21 +1,19 @@
 """Pooled runs are, bit for bit, one run of all their chains."""
 
-import importlib.util
 import warnings
 from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
+from by_path import module
 from turns import every
 
 import pyrjsel as rj
 from pyrjsel.runtime.settings import Anew
 from pyrjsel.selection.samplers.recording import recorder
 
-_spec = importlib.util.spec_from_file_location("pool_fits", Path(__file__).parent / "fits.py")
-fits = importlib.util.module_from_spec(_spec)
-_spec.loader.exec_module(fits)
+fits = module(Path(__file__).parent / "fits.py")
 
 PATTERNS = ("patterns", "sequence")
 SELECTION = (rj.LogitSelection, rj.PoissonSelection, rj.LinearSelection)

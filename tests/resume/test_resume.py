@@ -1,7 +1,6 @@
 """Checkpoints of every sampler: a killed run goes on to the draws, bit for bit, of one left alone."""
 
 import contextlib
-import importlib.util
 import os
 import signal
 import subprocess
@@ -11,6 +10,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from by_path import module
 from turns import every
 
 import pyrjsel as rj
@@ -22,9 +22,7 @@ pytestmark = pytest.mark.skipif(
 )
 
 PROGRAM = Path(__file__).parent / "fits.py"
-_spec = importlib.util.spec_from_file_location("resume_fits", PROGRAM)
-fits = importlib.util.module_from_spec(_spec)
-_spec.loader.exec_module(fits)
+fits = module(PROGRAM)
 
 
 @pytest.fixture(scope="module")

@@ -1,6 +1,5 @@
 """Fits of every room under every backend of joblib: same draws, one BLAS thread, data that are sent once."""
 
-import importlib.util
 import os
 import signal
 import threading
@@ -10,6 +9,7 @@ from pathlib import Path
 import joblib
 import numpy as np
 import pytest
+from by_path import module
 from joblib.externals.loky import get_reusable_executor
 from joblib.parallel import get_active_backend
 from threadpoolctl import threadpool_info, threadpool_limits
@@ -19,11 +19,7 @@ import pyrjsel as rj
 from pyrjsel.runtime import run_chains
 from pyrjsel.selection.samplers import listing
 
-_spec = importlib.util.spec_from_file_location(
-    "backend_fits", Path(__file__).parents[1] / "resume" / "fits.py"
-)
-fits = importlib.util.module_from_spec(_spec)
-_spec.loader.exec_module(fits)
+fits = module(Path(__file__).parents[1] / "resume" / "fits.py")
 
 BACKENDS = ("threading", "loky", pytest.param("dask", marks=pytest.mark.cluster))
 NAMES = (

@@ -1,7 +1,6 @@
 """Results in files whose content somebody has changed: read or refused, within a second and a gigabyte."""
 
 import contextlib
-import importlib.util
 import resource
 import sys
 import time
@@ -10,14 +9,13 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from by_path import module
 
 import pyrjsel as rj
 from pyrjsel.storage import Document, read, write
 
 HERE = Path(__file__).parent
-_spec = importlib.util.spec_from_file_location("saved_fits", HERE / "fits.py")
-fits = importlib.util.module_from_spec(_spec)
-_spec.loader.exec_module(fits)
+fits = module(HERE / "fits.py")
 
 
 def paths(value, start=()):

@@ -1,6 +1,5 @@
 """Saved results with one thing changed: refused, or figures that can be what they are called."""
 
-import importlib.util
 import warnings
 from functools import cache
 from pathlib import Path
@@ -8,13 +7,12 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
+from by_path import module
 
 import pyrjsel as rj
 from pyrjsel.storage import Document, read, write
 
-_spec = importlib.util.spec_from_file_location("fits_to_mutate", Path(__file__).parent / "fits.py")
-fits = importlib.util.module_from_spec(_spec)
-_spec.loader.exec_module(fits)
+fits = module(Path(__file__).parent / "fits.py")
 
 # Numbers that are hardly ever right where they stand.
 NUMBERS = (np.nan, np.inf, -np.inf, -1.0, -0.5, 1.5, 2.0, 1e308, -1e308, 0.0)

@@ -1,6 +1,5 @@
 """Results in files: what is loaded is what was saved; rows stay at home; changed files are refused."""
 
-import importlib.util
 import os
 import warnings
 from pathlib import Path
@@ -8,6 +7,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
+from by_path import module
 from turns import every
 
 import pyrjsel as rj
@@ -15,9 +15,7 @@ from pyrjsel.storage import Document, read, write
 from pyrjsel.storage.files import to_bytes
 
 HERE = Path(__file__).parent
-_spec = importlib.util.spec_from_file_location("saved_fits", HERE / "fits.py")
-fits = importlib.util.module_from_spec(_spec)
-_spec.loader.exec_module(fits)
+fits = module(HERE / "fits.py")
 
 KERNEL = [name for name in fits.FITS if name.startswith("kernel")]
 PATTERNS = [name for name in fits.FITS if name.startswith("pattern")]

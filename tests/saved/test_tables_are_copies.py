@@ -1,16 +1,14 @@
 """Tables that results hand out are the caller's: what is done to them does not reach the results."""
 
-import importlib.util
 from pathlib import Path
 
 import pandas as pd
 import pytest
+from by_path import module
 
 import pyrjsel as rj
 
-_spec = importlib.util.spec_from_file_location("fits_of_every_kind", Path(__file__).parent / "fits.py")
-fits = importlib.util.module_from_spec(_spec)
-_spec.loader.exec_module(fits)
+fits = module(Path(__file__).parent / "fits.py")
 
 STUDIES = {
     "cross-validation": lambda: rj.logit("low ~ lwt + smoke", fits.births()).cross_validate(3, rng=1),

@@ -1,22 +1,15 @@
 """Long pages as they were run last: their code and prose are those of the sources, their outputs are no older
 than the samplers, and no table of them is empty."""
 
-import importlib.util
 import json
 import re
 
 import pytest
+from by_path import module
 from pages import FOLDER
 
 RENDERED = FOLDER / "rendered"
 SAVED = FOLDER.parent / "tests" / "saved"
-
-
-def module(path):
-    spec = importlib.util.spec_from_file_location(path.stem, path)
-    found = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(found)
-    return found
 
 
 render = module(FOLDER / "render.py")

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import matplotlib.pyplot as plt
 import pytest
-from pages import FOLDER, cells_of, run
+from pages import FOLDER, cells_of, marked, run
 
 import pyrjsel
 import pyrjsel.sklearn
@@ -38,7 +38,7 @@ PROMISED = {
 }
 
 
-@pytest.mark.parametrize("name", [name for name in GUIDE if name not in NOT_RUN])
+@pytest.mark.parametrize("name", marked([name for name in GUIDE if name not in NOT_RUN], always="index.md"))
 def test_the_code_of_the_page_runs(name, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     found = run(FOLDER / name).text
@@ -106,6 +106,7 @@ def test_links_between_pages_lead_to_files(page):
     assert [target for target in local if not (page.parent / target).is_file()] == []
 
 
+@pytest.mark.pages
 def test_calls_beside_those_of_r_run(monkeypatch):
     """They are calls without data, which come from here; the last fit is a short one."""
     crime = pyrjsel.datasets.uscrime().data

@@ -4,7 +4,7 @@ import sys
 
 import jupytext
 import pytest
-from pages import FOLDER, Outputs, cells_of, run
+from pages import FOLDER, Outputs, cells_of, marked, run
 
 PAGES = sorted(path.name for path in FOLDER.glob("*.md"))
 # The front page is quick and run with the guide (test_site.py).
@@ -118,7 +118,7 @@ def short_pages(monkeypatch, tmp_path):
     monkeypatch.chdir(tmp_path)
 
 
-@pytest.mark.parametrize("name", NOTEBOOKS)
+@pytest.mark.parametrize("name", marked(NOTEBOOKS, always="first-steps.md"))
 def test_the_vignette_runs(name):
     found = run(FOLDER / name, allowed=SHORT)
     texts, figures = PROMISED[name]
@@ -126,6 +126,7 @@ def test_the_vignette_runs(name):
     assert found.figures == figures
 
 
+@pytest.mark.pages
 def test_the_section_on_diabetes_needs_scikit_learn_and_says_so(monkeypatch):
     """Without scikit-learn its cells run, and all that they give is the reason."""
     page = jupytext.read(FOLDER / "ssvs.md")

@@ -23,6 +23,11 @@ class Outputs:
     figures: int
 
 
+def marked(names, always):
+    """Names of pages for ``parametrize``: all but one of them run with `make pages` alone."""
+    return [pytest.param(name, marks=() if name == always else pytest.mark.pages) for name in names]
+
+
 def cells_of(page):
     return [cell for cell in jupytext.read(page).cells if cell.cell_type == "code"]
 
