@@ -20,14 +20,14 @@ from pyrjsel.kernel.posterior import Basis, KernelPosterior
 from pyrjsel.kernel.results import KernelResults
 from pyrjsel.kernel.samplers.mcmc import ChainRun
 from pyrjsel.kernel.samplers.serialization import moves_from_plain, particles_from_plain, state_from_plain
-from pyrjsel.kernel.samplers.settling import Settled, as_passed
+from pyrjsel.kernel.samplers.settling import Settled
 from pyrjsel.kernel.samplers.smc import FilterRun, OtherWidth
-from pyrjsel.kernel.saving import KIND, SCHEMA, SETTINGS
+from pyrjsel.kernel.saving import KIND, SETTINGS
 from pyrjsel.kernel.scaling import Scaling
 from pyrjsel.kernel.specification import Specification
 from pyrjsel.kernel.state import FilterState, KernelDraws, KernelSettings
 from pyrjsel.report import table_from_plain
-from pyrjsel.runtime import UNKNOWN, FitSettings, RunTime
+from pyrjsel.runtime import FitSettings, RunTime
 from pyrjsel.storage import Content, Given, described, labels_from_plain, register
 
 # Sums of probabilities differ from 1 by no more than rounding; squares of scales are numbers.
@@ -35,8 +35,8 @@ ROUNDING, LARGEST = 1e-6, 1e150
 WIDTHS = ("log_evidence", "se", "posterior")
 
 
-def read_results(content: Content, schema: int, given: Given) -> KernelResults:
-    """Return the results in a file; reads schemas 1 to 3."""
+def read_results(content: Content, given: Given) -> KernelResults:
+    """Return the results in a file."""
     content.text("class", ("KernelRegression",))
     model = _model(content, given)
     part, smc = content.part("run"), content.text("sampler", ("smc", "mcmc")) == "smc"
@@ -86,7 +86,7 @@ def _model(content: Content, given: Given) -> KernelRegression:
         _prior(content, "noise_prior"),
         _prior(content, "coef_prior"),
         _settings(content.part("settings"), kernels[0], design),
-        "automatic" in content and content.flag("automatic"),
+        content.flag("automatic"),
     )
     return KernelRegression._from_parts(design, data, specification)
 
@@ -109,7 +109,7 @@ def _prior(content: Content, name: str) -> InverseGamma | None:
 
 def _settings(content: Content, kernel: Kernel, design: Design) -> KernelSettings:
     given = {name: content.plain(name) for name in SETTINGS if name != "trend"}
-    trend = content.integer("trend") if "trend" in content else 0  # files of earlier versions have none
+    trend = content.integer("trend")
     if trend not in (0, len(design.column_names)):
         raise content.wrong("trend", f"0 or {len(design.column_names)}, as many as there are inputs")
     try:
@@ -148,17 +148,15 @@ def _filter(content: Content, model: KernelRegression) -> FilterRun:
         row_order=content.text("row_order", ORDERS),
         seconds=content.number("seconds", 0.0),
         missed=content.integer("missed"),
-        run_time=RunTime.from_plain(content.part("run_time")) if "run_time" in content else UNKNOWN,
+        run_time=RunTime.from_plain(content.part("run_time")),
         others=list(_others(content, model, settings, place, (x, y, t))),
-        given=_settled(content, states[0], settings, t),
+        given=_settled(content, settings, t),
         swept=t,
     )
 
 
-def _settled(content: Content, state: FilterState, settings: KernelSettings, t: int) -> Settled:
-    """Return the particles after the sweeps; files of earlier versions have those of the pass alone."""
-    if "settled" not in content:
-        return as_passed(state)
+def _settled(content: Content, settings: KernelSettings, t: int) -> Settled:
+    """Return the particles after the sweeps."""
     part, n = content.part("settled"), int(settings.particles)
     weight = part.numbers("weight", (n,), 0.0, 1.0 + ROUNDING)
     if abs(weight.sum() - 1.0) > ROUNDING:
@@ -174,16 +172,16 @@ def _others(
     place: int,
     rows: tuple[FloatArray | None, FloatArray | None, int],
 ) -> Iterator[OtherWidth]:
-    """Yield the passes of widths that were not chosen, which files of earlier versions lack."""
+    """Yield the passes of widths that were not chosen."""
     seen = {place}
-    for part in content.parts("others") if "others" in content else ():
+    for part in content.parts("others"):
         at = part.integer("place", high=len(model.kernels) - 1)
         if at in seen:
             raise part.wrong("place", "that of another width")
         seen.add(at)
         one = replace(settings, kernel=model.kernels[at])
         state = _state(part.part("state"), *rows[:2], one, rows[2])
-        other = OtherWidth(at, one, state, given=_settled(part, state, one, rows[2]))
+        other = OtherWidth(at, one, state, given=_settled(part, one, rows[2]))
         yield replace(other, basis=_basis(part, other.posterior, model))
 
 
@@ -231,7 +229,7 @@ def _state(
 
 
 def _chains(content: Content, model: KernelRegression) -> ChainRun:
-    place = content.integer("place", high=len(model.kernels) - 1) if "place" in content else 0
+    place = content.integer("place", high=len(model.kernels) - 1)
     settings = _settings(content.part("settings"), model.kernels[place], model.design)
     part, data = content.part("draws"), model.data
     fit = FitSettings.from_plain(content.part("fit"))
@@ -268,4 +266,4 @@ def _draws(content: Content, settings: KernelSettings, n: int) -> KernelDraws:
     return KernelDraws(**parts, **moves)
 
 
-register(KIND, SCHEMA, read_results)
+register(KIND, read_results)

@@ -17,7 +17,7 @@ from pyrjsel.kernel.prediction import FAR, KernelPrediction, WidthPart
 from pyrjsel.kernel.samplers.mcmc import ChainRun, fit_chains
 from pyrjsel.kernel.samplers.smc import FilterRun
 from pyrjsel.kernel.samplers.stopping import USUAL
-from pyrjsel.kernel.saving import KIND, SCHEMA, content_of
+from pyrjsel.kernel.saving import KIND, content_of
 from pyrjsel.kernel.scaling import check_squares
 from pyrjsel.kernel.summary import describe, tables
 from pyrjsel.kernel.tables import KernelTables
@@ -87,7 +87,7 @@ class KernelResults(KernelTables):
     """
 
     _texts = TEXTS
-    _file = (KIND, SCHEMA)
+    _file = KIND
     _usual = USUAL
 
     # ------------------------------------------------------------------ what all results have
@@ -177,8 +177,8 @@ class KernelResults(KernelTables):
             If a factor level was not seen in the fit, or an input is infinite, and ``invalid="raise"``.
         NotAvailableError
             If the file that results come from has not got what predictions need: the inputs of the centres
-            (``save(path, data=False)``), or the particles of some width, which files of earlier versions
-            lack, and which an interrupted pass may have left at other rows.
+            (``save(path, data=False)``), or the particles of some width, which an interrupted pass may have
+            left at other rows.
         """
         return self._predict(new, width_average, invalid)
 
@@ -218,8 +218,7 @@ class KernelResults(KernelTables):
         if lacking:
             raise NotAvailableError(
                 f"{called()} cannot average over widths: there are no particles of width {listed(lacking)}. "
-                "Files of earlier versions lack those of widths that were not chosen, and interrupted "
-                "passes may have left them at other rows. Fit again."
+                "An interrupted pass may have left them at other rows. Fit again."
             )
         probability = run.width_posterior()
         return tuple(

@@ -14,7 +14,7 @@ from pyrjsel.kernel.state import FilterState, KernelSettings
 from pyrjsel.runtime import Ends
 from pyrjsel.storage import Plain, frame_to_plain, labels_to_plain, plain
 
-KIND, SCHEMA = "kernel results", 3
+KIND = "kernel results"
 # Settings of a loop beside the kernel.
 SETTINGS = tuple(item.name for item in fields(KernelSettings) if item.name != "kernel")
 

@@ -39,7 +39,7 @@ def describe(results: KernelTables) -> Description:
         error = results.log_evidence_se
         known = "error unknown" if np.isnan(error) else f"{error:.2f}"
         info.append(("Log evidence", f"{results.log_evidence:.2f} ({known})"))
-    info.append(run.run_time.fact(run.seconds))
+    info.append(run.run_time.fact())
     notes = [*run.notes, *results.posterior.notes(results.nobs)]
     if model.data.n_dropped:
         notes.append(dropped_note(model.data.n_dropped, model.data.n_rows, model.data.missing))

@@ -11,7 +11,7 @@ from pyrjsel.mixture.posterior import MixturePosterior
 from pyrjsel.mixture.priors import LEAST_SHAPE, KernelPrior, MixturePrior
 from pyrjsel.mixture.problem import BACKGROUNDS, TARGETS
 from pyrjsel.mixture.results import MixtureResults
-from pyrjsel.mixture.saving import KIND, SCHEMA
+from pyrjsel.mixture.saving import KIND
 from pyrjsel.mixture.scaling import Scaling
 from pyrjsel.mixture.specification import Constrained, Specification
 from pyrjsel.model_space import PackedModels
@@ -29,10 +29,10 @@ from pyrjsel.storage import Content, Given, described, register
 COMPARISON = ("log_score", "se", "difference", "difference_se", "error_rate")
 
 
-def read_results(content: Content, schema: int, given: Given) -> MixtureResults:
-    """Return the results in a file; reads schemas 1, which had the joint target alone, and 2."""
+def read_results(content: Content, given: Given) -> MixtureResults:
+    """Return the results in a file."""
     content.text("class", ("MixtureClassifier",))
-    model = _model(content, given, schema)
+    model = _model(content, given)
     chosen = content.integer("chosen", low=1)
     if chosen not in model.components:
         raise content.wrong("chosen", "one of the numbers of components")
@@ -48,7 +48,7 @@ def read_results(content: Content, schema: int, given: Given) -> MixtureResults:
     return MixtureResults(model, posterior, chosen, comparison, known)
 
 
-def _model(content: Content, given: Given, schema: int) -> MixtureClassifier:
+def _model(content: Content, given: Given) -> MixtureClassifier:
     design = input_design_from_plain(content.plain("design"), given.functions)
     data: Any = input_rows_from_plain(content.part("rows"), design, given.data)
     left_out = tuple(content.sequence("left_out"))
@@ -60,12 +60,12 @@ def _model(content: Content, given: Given, schema: int) -> MixtureClassifier:
     if not isinstance(background, (str, type(None))) or background not in BACKGROUNDS:
         raise content.wrong("background", f"one of {BACKGROUNDS}")
     proposal = content.text("proposal", PROPOSALS)
-    target = "joint" if schema == 1 else content.text("target", TARGETS)
+    target = content.text("target", TARGETS)
     kind: type[Any] = MixturePrior if target == "joint" else KernelPrior
     prior = described(content.plain("prior"), {kind.__name__: kind})
     if not isinstance(prior, kind):
         raise content.wrong("prior", "a prior of components")
-    weight_prior = 1.0 if schema == 1 else content.number("weight_prior", LEAST_SHAPE)
+    weight_prior = content.number("weight_prior", LEAST_SHAPE)
     subsets = Constrained.of(
         design,
         data,
@@ -148,4 +148,4 @@ def _posterior(content: Content, model: MixtureClassifier, components: int) -> M
     )
 
 
-register(KIND, SCHEMA, read_results)
+register(KIND, read_results)

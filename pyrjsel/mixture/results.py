@@ -21,7 +21,7 @@ from pyrjsel.mixture.posterior import MixturePosterior, SubsetDraws
 from pyrjsel.mixture.prediction import class_densities, class_probabilities, ever_selected, places_of
 from pyrjsel.mixture.protocols import MixtureModel
 from pyrjsel.mixture.sampler import KERNELS, SERIES, run, thinning
-from pyrjsel.mixture.saving import KIND, SCHEMA, content_of
+from pyrjsel.mixture.saving import KIND, content_of
 from pyrjsel.mixture.stopping import USUAL
 from pyrjsel.mixture.summary import describe
 from pyrjsel.model_space import PriorInclusion, chain_visits
@@ -114,7 +114,7 @@ class MixtureResults(ModelSpaceResults[MixtureModel]):
     """
 
     _texts = TEXTS
-    _file = (KIND, SCHEMA)
+    _file = KIND
     _usual = USUAL
     sampler = "rjmcmc"
     posterior: MixturePosterior

@@ -9,7 +9,7 @@ from pyrjsel.mixture.sampler import KERNELS, SERIES
 from pyrjsel.results import Description
 from pyrjsel.storage import Plain, frame_to_plain, plain
 
-KIND, SCHEMA = "mixture results", 2
+KIND = "mixture results"
 
 
 def content_of(

@@ -38,7 +38,7 @@ def describe(model: MixtureModel, posterior: MixturePosterior, components: int, 
         *chain_facts(settings, posterior.index.shape),
         ("Components in use", f"{posterior.occupied.mean():.2f} on average"),
         size_fact(posterior.inclusion.mean.sum(), model.prior_inclusion.expected_size, "inputs"),
-        settings.run_time.fact(sum(posterior.seconds)),
+        settings.run_time.fact(),
     ]
     return Description(info, _notes(model, posterior))
 

@@ -12,11 +12,11 @@ from pyrjsel.model_space.facts import OverSpace, space_facts
 from pyrjsel.model_space.families import families, family_rates
 from pyrjsel.model_space.model_prior import ModelPrior
 from pyrjsel.model_space.priors import (
+    PRIOR_MAKERS,
     Bernoulli,
     BetaBinomial,
     TruncatedPoisson,
     Uniform,
-    prior_makers,
 )
 from pyrjsel.model_space.sampling import sample_models
 from pyrjsel.model_space.sizes import PriorSizes, sizes_of
@@ -34,6 +34,7 @@ from pyrjsel.model_space.visited_models import (
 
 __all__ = [
     "BUDGET_TOLERANCE",
+    "PRIOR_MAKERS",
     "Bernoulli",
     "BetaBinomial",
     "ByModel",
@@ -68,7 +69,6 @@ __all__ = [
     "pack",
     "prior_inclusion",
     "prior_inclusion_of",
-    "prior_makers",
     "sample_models",
     "sizes_of",
     "space_facts",

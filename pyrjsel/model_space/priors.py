@@ -2,7 +2,6 @@
 
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
-from functools import partial
 from typing import Any
 
 import numpy as np
@@ -432,16 +431,11 @@ def _cost_adjusted(costs: Any, baseline: Any) -> CostAdjusted:
     return CostAdjusted(dict(costs), baseline)
 
 
-def prior_makers(heredity: str | None) -> Mapping[str, Callable[..., Any]]:
-    """Return the constructors of priors in saved results, by name.
-
-    Older files lack `by`: their priors were by size, also the default without heredity.
-    """
-    by = "order" if heredity is None else "size"
-    return {
-        "Bernoulli": partial(_bernoulli, by=by),
-        "BetaBinomial": partial(BetaBinomial, by=by),
-        "CostAdjusted": _cost_adjusted,
-        "TruncatedPoisson": partial(TruncatedPoisson, by=by),
-        "Uniform": Uniform,
-    }
+# Constructors of priors in saved results, by name.
+PRIOR_MAKERS: Mapping[str, Callable[..., Any]] = {
+    "Bernoulli": _bernoulli,
+    "BetaBinomial": BetaBinomial,
+    "CostAdjusted": _cost_adjusted,
+    "TruncatedPoisson": TruncatedPoisson,
+    "Uniform": Uniform,
+}

@@ -23,7 +23,7 @@ from pyrjsel.patterns.options import OPTIONS
 from pyrjsel.patterns.priors import LARGEST_LOG_SCALE, LAWS, PatternPrior
 from pyrjsel.patterns.results import PatternResults
 from pyrjsel.patterns.sampler import PatternPosterior
-from pyrjsel.patterns.saving import KIND, SCHEMA
+from pyrjsel.patterns.saving import KIND
 from pyrjsel.report import table_from_plain
 from pyrjsel.results import Description, options_from_plain
 from pyrjsel.runtime import FitSettings
@@ -74,8 +74,8 @@ class AbsentGroups(Absent):
         return self.saved
 
 
-def read_results(content: Content, schema: int, given: Given) -> PatternResults:
-    """Return the results in a file; reads schemas 1 and 2."""
+def read_results(content: Content, given: Given) -> PatternResults:
+    """Return the results in a file."""
     content.text("class", ("PatternLogit",))
     model = _model(content, given)
     posterior = _posterior(content, model)
@@ -163,4 +163,4 @@ def _posterior(content: Content, model: PatternLogit) -> PatternPosterior:
     )
 
 
-register(KIND, SCHEMA, read_results)
+register(KIND, read_results)

@@ -27,7 +27,7 @@ from pyrjsel.patterns.prediction import predict_probabilities
 from pyrjsel.patterns.problem import PatternProblem
 from pyrjsel.patterns.protocols import PatternModel
 from pyrjsel.patterns.sampler import PatternPosterior, run
-from pyrjsel.patterns.saving import KIND, SCHEMA, content_of
+from pyrjsel.patterns.saving import KIND, content_of
 from pyrjsel.patterns.split import split_cauchy, split_gaussian
 from pyrjsel.patterns.summary import describe, tables
 from pyrjsel.report import Plot, kept_table, log_chosen, own_copy, score_table
@@ -98,7 +98,7 @@ class PatternResults(SampledResults[PatternModel]):
     """
 
     _texts = TEXTS
-    _file = (KIND, SCHEMA)
+    _file = KIND
     _usual = USUAL
 
     def __init__(

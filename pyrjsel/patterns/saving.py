@@ -6,7 +6,7 @@ from pyrjsel.patterns.sampler import PatternPosterior
 from pyrjsel.results import Description
 from pyrjsel.storage import Plain, frame_to_plain, plain
 
-KIND, SCHEMA = "pattern results", 2
+KIND = "pattern results"
 
 
 def content_of(

@@ -20,7 +20,7 @@ def describe(model: PatternModel, posterior: PatternPosterior) -> Description:
         *model_facts(model),
         ("Sampler", posterior.sampler),
         *chain_facts(settings, posterior.draws.log_posterior.shape),
-        settings.run_time.fact(sum(posterior.seconds)),
+        settings.run_time.fact(),
     ]
     return Description(facts, [*_notes(model), *posterior.notes])
 

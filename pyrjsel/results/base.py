@@ -80,8 +80,8 @@ class Results(ABC, Generic[Model]):
     """
 
     _texts: ClassVar[Mapping[str, str]]
-    # Kind and schema of files.
-    _file: ClassVar[tuple[str, int]]
+    # Kind of files.
+    _file: ClassVar[str]
 
     def __init__(self, model: Model, entropy: bytes = b"", description: Description | None = None) -> None:
         self.model = model
@@ -286,4 +286,4 @@ class Results(ABC, Generic[Model]):
         """
         with_rows = None if data is None else check_bool(data, "data")
         file = check_file(path, "path", write=True)
-        write(file, Document(*self._file, self._content(with_rows)))
+        write(file, Document(self._file, self._content(with_rows)))

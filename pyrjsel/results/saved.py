@@ -1,12 +1,13 @@
 """Constraints, options and pairs of strings of saved results, common to all kinds of models."""
 
 from collections.abc import Callable, Iterable, Mapping
+from dataclasses import fields
 from typing import Any
 
 import pandas as pd
 
 from pyrjsel._errors import PyrjselError
-from pyrjsel.model_space import ModelPrior, prior_makers
+from pyrjsel.model_space import PRIOR_MAKERS, ModelPrior
 from pyrjsel.storage import Content, Plain, described
 
 
@@ -27,26 +28,21 @@ def pairs_from_plain(content: Content, name: str) -> list[tuple[str, str]]:
 def options_from_plain(content: Content, kind: Callable[..., Any]) -> Any:
     """Return the options of a sampler.
 
-    The optional attributes `renamed` and `before` of the class map names of options in older files to present
-    ones, and hold the values of options that older files lack, so that chains continue unchanged.
-
     Raises
     ------
     StoreError
         If the content is invalid.
     """
-    part = dict(content.part("options").items())
-    renamed = getattr(kind, "renamed", {})
-    if len({renamed.get(name, name) for name in part}) < len(part):
-        raise content.wrong("options", "each there once")
+    given = {name: described(value, {}) for name, value in content.part("options").items()}
+    if set(given) != {item.name for item in fields(kind)}:
+        raise content.wrong("options", "all those of the sampler")
     try:
-        given = {renamed.get(name, name): described(value, {}) for name, value in part.items()}
-        return kind(**{**getattr(kind, "before", {}), **given})
+        return kind(**given)
     except (PyrjselError, TypeError) as error:
         raise content.wrong("options", "those of the sampler") from error
 
 
-def model_prior_from_plain(content: Content, heredity: str | None = None) -> ModelPrior:
+def model_prior_from_plain(content: Content) -> ModelPrior:
     """Return the prior over models.
 
     Raises
@@ -54,7 +50,7 @@ def model_prior_from_plain(content: Content, heredity: str | None = None) -> Mod
     StoreError
         If the content is invalid.
     """
-    found = described(content.plain("model_prior"), prior_makers(heredity))
+    found = described(content.plain("model_prior"), PRIOR_MAKERS)
     if not isinstance(found, ModelPrior):
         raise content.wrong("model_prior", "a prior over models")
     return found

@@ -17,13 +17,12 @@ from pyrjsel.runtime.folds import deal
 from pyrjsel.runtime.memory import release
 from pyrjsel.runtime.refits import Refits
 from pyrjsel.runtime.settings import FitSettings, power_of_2
-from pyrjsel.runtime.stopwatch import UNKNOWN, RunTime, Stopwatch
+from pyrjsel.runtime.stopwatch import RunTime, Stopwatch
 
 __all__ = [
     "AUTO",
     "MCSE",
     "MOST",
-    "UNKNOWN",
     "USUAL",
     "WARM",
     "Accuracy",

@@ -52,7 +52,7 @@ class ChainEnd:
         if not all(isinstance(value, np.ndarray) for value in recorded.values()):
             raise content.wrong("recorded", "arrays")
         done, seconds = content.integer("done"), content.number("seconds", 0.0)
-        cpu = content.number("cpu", 0.0) if "cpu" in content else 0.0  # missing in old files
+        cpu = content.number("cpu", 0.0)
         return cls(done, seconds, content.plain("state"), recorded, cpu)
 
 
@@ -143,7 +143,7 @@ def known_ends(ends: Ends | None) -> Ends:
     """
     if ends is None:
         raise NotAvailableError(
-            "These results cannot be extended or pooled: a chain was lost with its worker, or the file was "
-            "written before chain states were saved. Fit again with more draws."
+            "These results cannot be extended or pooled: a chain was lost with its worker. Fit again with "
+            "more draws."
         )
     return ends

@@ -42,7 +42,6 @@ from pyrjsel.storage import (
 )
 
 RUN, CHAIN, DRAWS = "checkpoint", "state of a chain", "draws of a chain"
-SCHEMA = 4
 # Seconds between two saves of a chain, each of which takes some hundredths of a second.
 INTERVAL = 8.0
 # Longer descriptions are stored and compared as digests.
@@ -120,11 +119,10 @@ class Checkpoint:
         document = read(folder / f"{RUN}.rjs")
         if document.kind != RUN:
             raise StoreError(f"{os.fspath(folder)!r} holds a {document.kind!r} file, not a checkpoint.")
-        if document.schema != SCHEMA or document.version != __version__:
+        if document.version != __version__:
             raise StoreError(
                 f"The checkpoint {os.fspath(folder)!r} was written by version {document.version} of the "
-                f"package, with layout {document.schema}. This is version {__version__}, with layout "
-                f"{SCHEMA}, whose draws may differ."
+                f"package. This is version {__version__}, whose draws may differ."
             )
         content = Content(document.content, f"the checkpoint {os.fspath(folder)!r}")
         about = {key: str(value) for key, value in content.part("about").items()}
@@ -163,7 +161,7 @@ class Checkpoint:
         self.folder.mkdir(parents=True, exist_ok=True)
         content = {"about": dict(self.about), "generator": self.generator, "numpy": np.__version__}
         file = self.folder / f"{RUN}.rjs"
-        if file.exists() or not create(file, Document(RUN, SCHEMA, content)):
+        if file.exists() or not create(file, Document(RUN, content)):
             self._there(self.folder)._compare(self)
 
     def chain(self, label: str, chain: int) -> "ChainFile":
@@ -303,7 +301,7 @@ class ChainFile:
         """
         state, recorded = runner.plain_state(), runner.news()
         if recorded:
-            append(self._file, Document(DRAWS, SCHEMA, dict(recorded)))
+            append(self._file, Document(DRAWS, dict(recorded)))
         content = {
             "run": self._run,
             "done": done,
@@ -314,7 +312,7 @@ class ChainFile:
             "size": self._file.seek(0, os.SEEK_END),
             "state": state,
         }
-        write(self._state, Document(CHAIN, SCHEMA, content))
+        write(self._state, Document(CHAIN, content))
         self._written = time.perf_counter()
 
 

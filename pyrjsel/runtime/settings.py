@@ -17,7 +17,7 @@ from pyrjsel.runtime.chain_ends import Ends
 from pyrjsel.runtime.chains import ChainsOutcome, DrawnChains, ResumableJob, run_chains
 from pyrjsel.runtime.checkpoint import Checkpoint
 from pyrjsel.runtime.rounds import Jobs, Rounds
-from pyrjsel.runtime.stopwatch import UNKNOWN, RunTime, Stopwatch
+from pyrjsel.runtime.stopwatch import RunTime, Stopwatch
 from pyrjsel.storage import Content, Plain
 
 # Limits of a run: draws are counted in int32, iterations of a chain in int64.
@@ -123,7 +123,7 @@ class FitSettings:
     prolonged: bool = False
     accuracy: Accuracy | None = None
     watch: Stopwatch = field(default_factory=Stopwatch)
-    run_time: RunTime = UNKNOWN
+    run_time: RunTime = field(default_factory=RunTime)
     anew: Anew | None = None
     begun: float | None = None
     attempt: int = 0
@@ -234,18 +234,15 @@ class FitSettings:
         """
         sizes: dict[str, Any] = {name: content.integer(name) for name in SIZES}
         settings = cls.check(**sizes, rng=rng, n_jobs=None, progress=None)
-        found: dict[str, Any] = {}  # missing in old files
-        if "prolonged" in content:
-            found["prolonged"] = content.flag("prolonged")
-        if "attempt" in content:
-            found["attempt"] = content.integer("attempt")
-        if "accuracy" in content:
-            found["accuracy"] = Accuracy.from_plain(content.part("accuracy"), MOST_DRAWS)
-        if "run_time" in content:
-            found["run_time"] = RunTime.from_plain(content.part("run_time"))
-        if "anew" in content:
-            found["anew"] = Anew.from_plain(content.part("anew"), settings.chains)
-        return replace(settings, **found)
+        accuracy, anew = "accuracy" in content, "anew" in content
+        return replace(
+            settings,
+            prolonged=content.flag("prolonged"),
+            attempt=content.integer("attempt"),
+            accuracy=Accuracy.from_plain(content.part("accuracy"), MOST_DRAWS) if accuracy else None,
+            run_time=RunTime.from_plain(content.part("run_time")),
+            anew=Anew.from_plain(content.part("anew"), settings.chains) if anew else None,
+        )
 
     @property
     def planned(self) -> int:

@@ -1,6 +1,5 @@
 """Run time of fits: CPU seconds and wall-clock seconds."""
 
-import math
 import time
 from dataclasses import dataclass
 
@@ -9,7 +8,7 @@ from pyrjsel.storage import Content, Plain
 
 @dataclass(frozen=True)
 class RunTime:
-    """A run time; NaN is unknown, in results loaded from old files.
+    """A run time.
 
     Attributes
     ----------
@@ -30,8 +29,8 @@ class RunTime:
         return {"seconds": [self.clock], "cpu_seconds": [self.cpu]}
 
     def to_plain(self) -> Plain:
-        """Return the run time as plain data; None is unknown."""
-        return {name: value if math.isfinite(value) else None for name, value in vars(self).items()}
+        """Return the run time as plain data."""
+        return dict(vars(self))
 
     @classmethod
     def from_plain(cls, content: Content) -> "RunTime":
@@ -42,17 +41,11 @@ class RunTime:
         StoreError
             If it is not a pair of durations.
         """
-        return cls(*(content.number(name, 0.0) if name in content else math.nan for name in vars(cls())))
+        return cls(*(content.number(name, 0.0) for name in vars(cls())))
 
-    def fact(self, work: float) -> tuple[str, str]:
-        """Return the line of a summary; `work` is the total of all chains, which is known for every fit."""
-        if math.isnan(self.cpu + self.clock):
-            return "Run time", f"{work:.1f} s, total over chains"
+    def fact(self) -> tuple[str, str]:
+        """Return the line of a summary."""
         return "Run time", f"{self.cpu:.1f} s CPU, {self.clock:.1f} s elapsed"
-
-
-# Run time of results in files that do not record it.
-UNKNOWN = RunTime(math.nan, math.nan)
 
 
 class Stopwatch:

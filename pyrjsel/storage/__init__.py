@@ -3,8 +3,8 @@
 A file is a zip archive whose members are stored without compression:
 
 ``header.json``
-    UTF-8 JSON, one object: ``format`` ("pyrjsel"), ``schema`` (version of the layout of this kind of file,
-    from 1), ``kind`` (such as "selection results"), ``version`` (of the package that wrote it), ``content``.
+    UTF-8 JSON, one object: ``format`` ("pyrjsel"), ``schema`` (version of the layout of all kinds of
+    files), ``kind`` (such as "selection results"), ``version`` (of the package that wrote it), ``content``.
 ``0.npy``, ``1.npy``, ...
     Arrays in numpy's format 1.0: booleans, integers and floats, little-endian, in C order.
 

@@ -26,6 +26,8 @@ from pyrjsel._version import __version__
 from pyrjsel.storage.plain import DTYPES, MOST_PARTS, Plain, count_parts, decode, dump, encode, parse
 
 FORMAT = "pyrjsel"
+# Version of the layout of all kinds of files.
+SCHEMA = 1
 HEADER = "header.json"
 # Largest header in bytes. Parsed, it takes some 20 times as much memory in the worst case.
 LARGEST_HEADER = 2**24
@@ -53,20 +55,17 @@ BROKEN = (
 
 @dataclass(frozen=True)
 class Document:
-    """The kind, schema and content of a file.
+    """The kind and content of a file.
 
     Attributes
     ----------
     kind : str
-    schema : int
-        Version of the layout of this kind of file.
     content : plain data
     version : str
         Version of the package that wrote it.
     """
 
     kind: str
-    schema: int
     content: Plain
     version: str = __version__
 
@@ -226,7 +225,7 @@ def to_bytes(document: Document) -> memoryview:
     header = dump(
         {
             "format": FORMAT,
-            "schema": document.schema,
+            "schema": SCHEMA,
             "kind": document.kind,
             "version": document.version,
             "content": content,
@@ -376,4 +375,9 @@ def _document(header: object, arrays: list[np.ndarray]) -> Document:
     kind, schema, version = (header.get(key) for key in ("kind", "schema", "version"))
     if not isinstance(kind, str) or not isinstance(version, str) or type(schema) is not int or schema < 1:
         raise StoreError("its header does not name the kind of file")
-    return Document(kind, schema, decode(header.get("content"), arrays), version)
+    if schema != SCHEMA:
+        raise StoreError(
+            f"it has layout {schema}, written by version {version} of the package; this is version "
+            f"{__version__}, which reads layout {SCHEMA}"
+        )
+    return Document(kind, decode(header.get("content"), arrays), version)

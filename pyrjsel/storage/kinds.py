@@ -19,15 +19,15 @@ class Given:
     functions: Mapping[str, Callable[..., Any]] | None = None
 
 
-# Reader: takes the content of a file, its schema and these arguments, and returns the object.
-Reader = Callable[[Content, int, "Given"], Any]
+# Reader: takes the content of a file and these arguments, and returns the object.
+Reader = Callable[[Content, "Given"], Any]
 
-_READERS: dict[str, tuple[int, Reader]] = {}
+_READERS: dict[str, Reader] = {}
 
 
-def register(kind: str, schema: int, reader: Reader) -> None:
-    """Register `reader` for files of a kind, for all schemas up to `schema`, the current one."""
-    _READERS[kind] = (schema, reader)
+def register(kind: str, reader: Reader) -> None:
+    """Register `reader` for files of a kind."""
+    _READERS[kind] = reader
 
 
 def load(
@@ -85,14 +85,7 @@ def load(
     if document.kind not in _READERS:
         known = ", ".join(map(repr, sorted(_READERS)))
         raise unreadable(name, f"it is a {document.kind!r} file, and only these can be loaded: {known}")
-    schema, reader = _READERS[document.kind]
-    if document.schema > schema:
-        raise unreadable(
-            name,
-            f"it has layout version {document.schema}, written by version {document.version} of the "
-            f"package; this version reads layouts up to {schema}",
-        )
     try:
-        return reader(Content(document.content, "the file"), document.schema, Given(data, functions))
+        return _READERS[document.kind](Content(document.content, "the file"), Given(data, functions))
     except StoreError as error:
         raise unreadable(name, error) from error

@@ -27,7 +27,7 @@ class Draws(SampledResults):
     """Results of a model that is only a title."""
 
     _texts = TEXTS
-    _file = ("test results", 1)
+    _file = "test results"
     _usual = Accuracy(mcse=0.5, max_draws=70)
 
     def _describe(self):
@@ -95,7 +95,7 @@ def test_what_was_described_with_rows_stays(tmp_path):
     assert "Rows:" in str(first.summary())
     first.save(tmp_path / "a.rjs", data=True)
     document = read(tmp_path / "a.rjs")
-    assert (document.kind, document.schema) == ("test results", 1)
+    assert document.kind == "test results"
     assert document.content["rows"] is True
     known = Description.from_plain(Content(document.content["description"], "a file"))
     assert (list(known.facts), list(known.notes)) == ([("Rows", "9")], [])

@@ -280,13 +280,6 @@ def test_results_without_chains():
         fits.fit("kernel smc").extend(10)
 
 
-@pytest.mark.parametrize("path", ["linear-rjmcmc", "pattern-sequence", "kernel-mcmc"])
-def test_files_of_the_first_version_have_no_states(path):
-    found = rj.load(Path(__file__).parents[1] / "saved" / "version-1" / f"{path}.rjs")
-    with pytest.raises(rj.NotAvailableError, match="written before chain states were saved"):
-        found.extend(10)
-
-
 @pytest.mark.parametrize("name", ["linear rjmcmc", "patterns slice", "kernel mcmc"])
 def test_numbers_that_are_none(name):
     found = short(name)
@@ -311,6 +304,6 @@ def test_states_that_somebody_changed(tmp_path):
         content = document.content
         ends = content.get("run", content)["ends"]
         change(ends["chains"][0])
-        write(tmp_path / "b.rjs", Document(document.kind, document.schema, content))
+        write(tmp_path / "b.rjs", Document(document.kind, content))
         with pytest.raises(rj.StoreError, match=must):
             rj.load(tmp_path / "b.rjs").extend(5, n_jobs=1)

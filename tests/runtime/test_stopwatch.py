@@ -12,8 +12,8 @@ import pytest
 
 import pyrjsel as rj
 from pyrjsel._errors import StoreError
-from pyrjsel.runtime import UNKNOWN, Accuracy, RunTime, Stopwatch, checkpoint
-from pyrjsel.storage import Content, read, write
+from pyrjsel.runtime import Accuracy, RunTime, Stopwatch, checkpoint
+from pyrjsel.storage import read, write
 
 # CPU seconds of a fit here are at least so many: the clock of the system counts in steps of at most 1/64 s.
 SPIN = 0.05
@@ -124,28 +124,6 @@ def test_files_and_copies_keep_it(name, tmp_path):
     assert line_of(loaded) == line_of(results)
 
 
-@pytest.mark.parametrize("name", FITS)
-def test_files_of_earlier_versions_know_the_work_alone(name, tmp_path):
-    results, path = fit(name), tmp_path / "x.rjs"
-    results.save(path, data=True)
-    document = read(path)
-    for place in ("settings", "fit"):
-        for part in (document.content, document.content.get("run", {})):
-            if place in part:
-                part[place] = {
-                    key: value for key, value in part[place].items() if key not in ("run_time", "accuracy")
-                }
-    document.content.get("run", {}).pop("run_time", None)
-    write(path, document)
-    loaded = rj.load(path)
-    assert np.isnan(run_time_of(loaded).cpu)
-    assert re.fullmatch(r"[\d.]+ s, total over chains", line_of(loaded))
-    if name in EXTENDED:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", rj.PyrjselWarning)
-            assert line_of(loaded.extend(10, progress=False)).endswith("total over chains")
-
-
 @pytest.mark.parametrize("name", EXTENDED)
 def test_extensions_add_up(name, tmp_path):
     results = fit(name)
@@ -239,7 +217,5 @@ def test_files_made_by_hand_are_refused(tmp_path, part):
         rj.load(path)
 
 
-def test_unknown_run_times():
-    assert RunTime.from_plain(Content(UNKNOWN.to_plain(), "x")).fact(1.0) == UNKNOWN.fact(1.0)
-    assert np.isnan((UNKNOWN + RunTime(1.0, 2.0)).cpu)
+def test_columns_of_a_table():
     assert RunTime(1.25, 0.5).columns() == {"seconds": [0.5], "cpu_seconds": [1.25]}

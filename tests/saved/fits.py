@@ -1,13 +1,11 @@
-"""Results of every kind, small, which the tests of files save; as a program, it writes files to keep.
+"""Results of every kind, small, which the tests of files save; as a program, it writes the files kept.
 
-The files in ``version-<k>`` were written by the first release with that layout of files, by
+The files in ``files`` show that a change of code has changed their layout. Until the first release, they are
+then written again:
 
-    python tests/saved/fits.py tests/saved/version-<k>
-
-and are never written again: every later release must read them.
+    python tests/saved/fits.py
 """
 
-import sys
 import warnings
 from functools import cache
 from pathlib import Path
@@ -75,7 +73,7 @@ def flowers():
 SYMBOLS = "abracadabra and abracadabra" * 3
 ENUMERATE, SHORT = {"rng": 1}, {"rng": 1, "draws": 150, "chains": 2, "progress": False}
 LOGIT = "low ~ lwt + smoke + ht + race"
-FOUR_N = rj.GPrior("4n")  # the default of logistic and Poisson models in the days of version 1
+FOUR_N = rj.GPrior("4n")
 # Rows, the model of them, options of its fit.
 FITS = {
     "logit enumerated": (births, lambda d: rj.logit(LOGIT, d, coef_prior=FOUR_N), ENUMERATE),
@@ -232,9 +230,13 @@ FITS = {
         {**SHORT, "folds": 2},
     ),
 }
-# Those that came after the files of version 2, whose layout they have.
-LATER = {"mixture labels", "negbin", "gamma", "gamma population", "cox"}
-# Those with draws, whose files have states of chains since version 2.
+# Those whose files are kept.
+KEPT = (
+    *("logit enumerated", "logit rjmcmc", "linear spikes", "kernel smc", "kernel mcmc"),
+    *("pattern interactions", "pattern gaps", "mixture", "mixture labels"),
+)
+FILES = Path(__file__).parent / "files"
+# Those with draws, whose files have states of chains.
 DRAWN = [name for name in FITS if "draws" in FITS[name][2]]
 FUNCTIONS = {"halved": halved, "bump": bump}
 
@@ -261,8 +263,5 @@ def make(name):
 
 
 if __name__ == "__main__":
-    for label in DRAWN:
-        target = Path(sys.argv[1]) / f"{label.replace(' ', '-')}.rjs"
-        if target.exists():
-            raise SystemExit(f"{target} is there: files of a version are written once")
-        make(label)[1].save(target)
+    for label in KEPT:
+        make(label)[1].save(FILES / f"{label.replace(' ', '-')}.rjs")

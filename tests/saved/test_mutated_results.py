@@ -169,7 +169,7 @@ def mutate(name, folder, count, seed):
         content, place = mutated(known.content, rng)
         path = folder / "mutated.rjs"
         try:
-            write(path, Document(known.kind, known.schema, content))
+            write(path, Document(known.kind, content))
         except (TypeError, rj.StoreError):
             continue
         try:

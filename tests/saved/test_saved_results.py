@@ -405,52 +405,30 @@ def test_functions_are_asked_for(tmp_path):
             rj.load(tmp_path / "a.rjs")
 
 
-# ---------------------------------------------------------------------- earlier versions, changed files
+# ---------------------------------------------------------------------- files kept, changed files
 
 
-@pytest.mark.parametrize("path", sorted(HERE.glob("version-*/*.rjs")), ids=lambda path: path.stem)
-def test_files_of_every_version_are_read(path):
+@pytest.mark.parametrize("name", fits.KEPT)
+def test_kept_files_are_read(name):
     """The tables are those of a fit today, but for what other versions of libraries round otherwise."""
-    name = path.stem.replace("-", " ")
     data, results = fits.make(name)
-    found = load(path, name)
-    rows = quiet(load, path, name, data)
+    path = fits.FILES / f"{name.replace(' ', '-')}.rjs"
     table = "inclusion" if name in (*SELECTION, *MIXTURE) else "sigma"
-    for each in (found, rows):
-        # Chains may part ways at the last bit of some sum: they are of the same posterior, by 150 draws.
-        tolerance = 1e-6 if name not in fits.DRAWN and name in SELECTION else 0.5
-        if name in ("logit enumerated", "poisson"):
-            # Integrals of another order of terms are of other random points. They report errors up to 1e-3.
-            tolerance = 0.01
-        # The first files list terms without numbers first; by name the tables are the same.
-        there = getattr(results, table)
-        there = there.loc[each.inclusion.index] if table == "inclusion" else there
-        one, other = (item.to_numpy(float) for item in (getattr(each, table), there))
+    # Chains may part ways at the last bit of some sum: they are of the same posterior, by 150 draws.
+    tolerance = 0.5 if name in fits.DRAWN or name in KERNEL else 1e-6
+    for rows in (None, data):
+        found = quiet(load, path, name, rows)
+        one, other = (getattr(item, table).to_numpy(float) for item in (found, results))
         np.testing.assert_allclose(
             one[..., :2], other[..., :2], rtol=tolerance, atol=tolerance, err_msg="the layout has changed"
         )
+    if name in fits.DRAWN:
+        draws, longer = draws_of(found), draws_of(quiet(found.extend, 3, progress=False))
+        np.testing.assert_array_equal(longer[:, : draws.shape[1]], draws)
+        assert longer.shape == (draws.shape[0], draws.shape[1] + 3)
 
 
-# Integrals of logistic models in another order are of other random points: 3 % apart at most here.
-@pytest.mark.parametrize(("name", "tolerance"), [("linear enumerated", 1e-6), ("logit enumerated", 0.05)])
-def test_files_keep_the_order_of_their_terms(name, tolerance):
-    """The first files list terms without numbers first, where a design lists them as the formula does now."""
-    data, results = fits.make(name)
-    path = HERE / "version-1" / f"{name.replace(' ', '-')}.rjs"
-    found = quiet(load, path, name, data)
-    assert found.model.term_names[0] == "race"
-    assert results.model.term_names[-1] == "race"
-    assert sorted(found.model.term_names) == sorted(results.model.term_names)
-    pd.testing.assert_frame_equal(
-        found.params.loc[results.params.index].to_frame(), results.params.to_frame(), rtol=tolerance
-    )
-    pd.testing.assert_series_equal(found.predict(data), results.predict(data), rtol=tolerance)
-    again = quiet(found.model.fit, rng=1)
-    assert list(again.inclusion.index) == list(found.inclusion.index)
-    np.testing.assert_allclose(again.inclusion["posterior"], found.inclusion["posterior"], rtol=tolerance)
-
-
-def test_rows_in_chunks_keep_the_order_of_an_earlier_design(tmp_path):
+def test_rows_in_chunks_keep_the_terms_of_the_saved_design(tmp_path):
     frame = fits.births()
     chunks = [frame.iloc[:100], frame.iloc[100:]]
     formula, listed = "lwt ~ age + race + smoke + ht", ["race", "ht", "age", "smoke"]
@@ -469,23 +447,6 @@ def test_rows_in_chunks_keep_the_order_of_an_earlier_design(tmp_path):
     assert list(found.model.term_names) == listed
     pd.testing.assert_frame_equal(found.inclusion, results.inclusion)
     assert list(found.model.fit(rng=1).inclusion.index) == listed
-
-
-def test_there_are_files_of_every_kind():
-    kinds = {k: {path.stem.replace("-", " ") for path in HERE.glob(f"version-{k}/*.rjs")} for k in (1, 2)}
-    # The layout of others is that of version 1.
-    assert kinds[2] == set(fits.DRAWN) - fits.LATER
-    assert kinds[1] == set(fits.FITS) - set(MIXTURE) - fits.LATER  # mixtures could not be saved
-
-
-@pytest.mark.parametrize("path", sorted(HERE.glob("version-2/*.rjs")), ids=lambda path: path.stem)
-def test_files_with_states_of_chains_go_on(path):
-    """Other versions of libraries round otherwise: the draws of the file stay, and there are some more."""
-    name = path.stem.replace("-", " ")
-    found = quiet(load, path, name, fits.make(name)[0])
-    draws, longer = draws_of(found), draws_of(quiet(found.extend, 3, progress=False))
-    np.testing.assert_array_equal(longer[:, : draws.shape[1]], draws)
-    assert longer.shape == (draws.shape[0], draws.shape[1] + 3)
 
 
 def draws_of(results):
@@ -514,7 +475,7 @@ def test_results_are_not_run_from_files(tmp_path):
         "(lambda: 1)()",
     ):
         content = changed(document.content, ("design", "factors", 0, "code"), lambda value, code=code: code)
-        write(tmp_path / "b.rjs", Document(document.kind, 1, content))
+        write(tmp_path / "b.rjs", Document(document.kind, content))
         with pytest.raises((rj.FormulaError, rj.DataError, rj.UnknownNameError)):
             rj.load(tmp_path / "b.rjs")
     assert not (tmp_path / "ran").exists()
@@ -532,6 +493,7 @@ def test_a_checkpoint_is_no_file_of_results(tmp_path):
 
 def test_files_are_small():
     """Kept files are the fits' own arrays and a header."""
-    for path in HERE.glob("version-*/*.rjs"):
+    assert {path.stem.replace("-", " ") for path in fits.FILES.iterdir()} == set(fits.KEPT)
+    for path in fits.FILES.iterdir():
         assert path.stat().st_size < 300_000
-    assert len(to_bytes(Document("test", 1, None))) < 500
+    assert len(to_bytes(Document("test", None))) < 500

@@ -13,7 +13,7 @@ from pyrjsel.storage import Document, append, open_regular, read, read_all, writ
 
 pytestmark = pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="no named pipes")
 
-DOCUMENT = Document("test", 1, {"x": np.arange(3)})
+DOCUMENT = Document("test", {"x": np.arange(3)})
 
 
 @pytest.fixture(autouse=True)

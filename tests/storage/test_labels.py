@@ -34,7 +34,7 @@ LABELS = {
 @pytest.mark.parametrize("name", LABELS)
 def test_labels_come_back(path, name):
     labels = LABELS[name]
-    write(path, Document("test", 1, labels_to_plain(labels)))
+    write(path, Document("test", labels_to_plain(labels)))
     found = labels_from_plain(Content(read(path).content, "the file"), len(labels))
     pd.testing.assert_index_equal(found, labels, exact="equiv" if name == "far range" else True)
     assert list(map(repr, found)) == list(map(repr, labels))
@@ -49,7 +49,7 @@ def test_other_labels_become_text_or_numbers(path):
         (pd.Index([1, 2], dtype="Int32"), pd.Index([1, 2])),
         (pd.CategoricalIndex(["x", "y", "x"]), pd.Index(["x", "y", "x"])),
     ]:
-        write(path, Document("test", 1, labels_to_plain(labels)))
+        write(path, Document("test", labels_to_plain(labels)))
         found = labels_from_plain(Content(read(path).content, "the file"))
         pd.testing.assert_index_equal(found, expected, exact=True)
 
@@ -57,7 +57,7 @@ def test_other_labels_become_text_or_numbers(path):
 def test_labels_of_many_rows_are_not_in_the_header(path):
     """A list of them would soon be larger than a header may be."""
     for labels in (pd.Index(np.arange(10**5)).delete(7), pd.Index([f"row {k}" for k in range(10**5)])):
-        write(path, Document("test", 1, labels_to_plain(labels)))
+        write(path, Document("test", labels_to_plain(labels)))
         with zipfile.ZipFile(path) as archive:
             assert archive.getinfo("header.json").file_size < 300
 

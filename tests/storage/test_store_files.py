@@ -71,22 +71,22 @@ def path(tmp_path):
 
 
 def test_what_is_written_is_read(path):
-    write(path, Document("test", 3, CONTENT))
+    write(path, Document("test", CONTENT))
     found = read(path)
-    assert (found.kind, found.schema) == ("test", 3)
+    assert found.kind == "test"
     assert same(CONTENT, found.content)
 
 
 def test_the_same_content_gives_the_same_bytes(path):
-    write(path, Document("test", 1, CONTENT))
+    write(path, Document("test", CONTENT))
     first = path.read_bytes()
-    write(path, Document("test", 1, read(path).content))
+    write(path, Document("test", read(path).content))
     assert path.read_bytes() == first
 
 
 def test_other_programs_can_read_it(path):
     """The format is what the docstring of the package says, without its help."""
-    write(path, Document("test", 1, {"draws": np.arange(6.0).reshape(2, 3), "sampler": "gibbs"}))
+    write(path, Document("test", {"draws": np.arange(6.0).reshape(2, 3), "sampler": "gibbs"}))
     with zipfile.ZipFile(path) as archive:
         assert archive.namelist() == ["header.json", "0.npy"]
         assert {member.compress_type for member in archive.infolist()} == {zipfile.ZIP_STORED}
@@ -103,14 +103,14 @@ def test_other_programs_can_read_it(path):
 )
 def test_what_is_not_plain_data_is_not_written(path, value):
     with pytest.raises(TypeError, match=r"plain data"):
-        write(path, Document("test", 1, [value]))
+        write(path, Document("test", [value]))
     assert list(path.parent.iterdir()) == []
 
 
 def test_text_that_is_no_unicode_is_named(path):
     for value in ("a\ud800", {"a\ud800": 1}):
         with pytest.raises(StoreError, match=r"The text 'a\\ud800' cannot be written"):
-            write(path, Document("test", 1, value))
+            write(path, Document("test", value))
     with pytest.raises(StoreError, match=r"The text 'a\\ud800' cannot be written"):
         labels_to_plain(pd.Index(["b", "a\ud800"], dtype=object))
 
@@ -131,13 +131,13 @@ def test_digests_tell_data_apart():
 def test_a_folder_that_is_not_there_is_named_as_it_was_given(tmp_path):
     path = tmp_path / "nowhere" / "x.rjs"
     with pytest.raises(FileNotFoundError) as caught:
-        write(path, Document("kind", 1, {}))
+        write(path, Document("kind", {}))
     assert caught.value.filename == str(path)
     assert str(caught.value).endswith(f"'{path}'")
 
 
 def test_a_failed_write_leaves_what_was_there(path, monkeypatch):
-    write(path, Document("test", 1, 1))
+    write(path, Document("test", 1))
 
     def fail(*_):
         raise OSError("no space left")
@@ -146,7 +146,7 @@ def test_a_failed_write_leaves_what_was_there(path, monkeypatch):
         with monkeypatch.context() as patch:
             patch.setattr(os, step, fail)
             with pytest.raises(OSError, match="no space left"):
-                write(path, Document("test", 1, 2))
+                write(path, Document("test", 2))
         assert read(path).content == 1
         assert list(path.parent.iterdir()) == [path]
 
@@ -154,7 +154,7 @@ def test_a_failed_write_leaves_what_was_there(path, monkeypatch):
 @pytest.mark.skipif(os.name != "posix", reason="modes and links are those of POSIX")
 def test_an_error_of_what_is_written_is_the_callers(path):
     """Not one of the file, whose name it would take."""
-    write(path, Document("test", 1, 1))
+    write(path, Document("test", 1))
 
     def stream(file):
         file.write(b"x")
@@ -172,7 +172,7 @@ def test_what_is_replaced_keeps_its_mode_and_links_stay(path, monkeypatch):
     link.symlink_to(path.name)
     before = os.umask(0o027)
     try:
-        write(link, Document("test", 1, 1))
+        write(link, Document("test", 1))
         assert path.stat().st_mode & 0o777 == 0o640
         seen, replaced = [], os.fsync
         monkeypatch.setattr(
@@ -180,7 +180,7 @@ def test_what_is_replaced_keeps_its_mode_and_links_stay(path, monkeypatch):
         )
         for mode in (0o600, 0o644, 0o664, 0o400):
             path.chmod(mode)
-            write(link, Document("test", 1, mode))
+            write(link, Document("test", mode))
             assert (path.stat().st_mode & 0o777, read(path).content) == (mode, mode)
             assert seen[0] == mode
             seen.clear()
@@ -192,7 +192,7 @@ def test_what_is_replaced_keeps_its_mode_and_links_stay(path, monkeypatch):
 
 @pytest.mark.skipif(os.name != "posix", reason="modes are those of POSIX")
 def test_nobody_else_reads_a_private_file_while_it_is_written(path, monkeypatch):
-    write(path, Document("test", 1, 1))
+    write(path, Document("test", 1))
     path.chmod(0o600)
     made = []
 
@@ -202,13 +202,13 @@ def test_nobody_else_reads_a_private_file_while_it_is_written(path, monkeypatch)
 
     handle = os.open
     monkeypatch.setattr(os, "open", opened)
-    write(path, Document("test", 1, 2))
+    write(path, Document("test", 2))
     assert made[0] == 0o600
 
 
 def test_names_may_be_as_long_as_the_system_has_them(path):
     long = path.with_name("x" * 251 + ".rjs")
-    write(long, Document("test", 1, 1))
+    write(long, Document("test", 1))
     assert read(long).content == 1
 
 
@@ -220,7 +220,7 @@ print("ready", flush=True)
 number = 0
 while True:
     number += 1
-    write(sys.argv[1], Document("test", 1, {"number": number, "array": np.full(200_000, number)}))
+    write(sys.argv[1], Document("test", {"number": number, "array": np.full(200_000, number)}))
 """
 
 
@@ -243,7 +243,7 @@ def test_a_killed_write_leaves_a_whole_file(path):
 
 
 def test_appended_documents(path):
-    documents = [Document("test", 1, {"x": np.arange(k)}) for k in range(4)]
+    documents = [Document("test", {"x": np.arange(k)}) for k in range(4)]
     sizes = []
     with open(path, "wb") as file:
         for document in documents:
@@ -339,6 +339,7 @@ FILES = {
     "no kind": archive_of(header_of(kind=None)),
     "schema 0": archive_of(header_of(schema=0)),
     "schema true": archive_of(header_of(schema=True)),
+    "schema 2": archive_of(header_of(schema=2)),
     **{f"array: {name}": archive_of(header_of(), ("0.npy", data)) for name, data in ARRAYS.items()},
     "an array twice": archive_of(header_of([{"array": 0}, {"array": 0}]), ("0.npy", plain_array())),
     "many parts": archive_of(header_of([[]] * 2**20)),
@@ -356,7 +357,7 @@ def test_hostile_files_are_refused(path, name):
 def test_every_truncation_and_every_flipped_bit_is_seen_or_harmless(path):
     """What is read in spite of a changed byte is what was written: times and attributes do not matter."""
     content = {"x": np.arange(3.0), "name": "value"}
-    whole = bytes(to_bytes(Document("test", 1, content)))
+    whole = bytes(to_bytes(Document("test", content)))
     refused = 0
     for place in range(len(whole)):
         for data in (whole[:place], whole[:place] + bytes([whole[place] ^ 0x41]) + whole[place + 1 :]):
@@ -385,7 +386,7 @@ def test_what_could_not_be_read_is_not_written(path, monkeypatch):
     monkeypatch.setattr("pyrjsel.storage.files.MOST_PARTS", 10)
     for content in ([[]] * 10, "x" * 2**24):
         with pytest.raises(StoreError, match="its header would be over 16 MB, or have too many parts"):
-            write(path, Document("test", 1, content))
+            write(path, Document("test", content))
 
 
 def test_a_huge_table_of_contents_is_refused_before_it_is_read(path, monkeypatch):
@@ -418,26 +419,23 @@ def test_an_absent_file_is_an_error_of_the_system(path):
 @pytest.fixture
 def kind(monkeypatch):
     monkeypatch.setattr("pyrjsel.storage.kinds._READERS", dict(_READERS))
-    register("test", 2, lambda content, schema, given: (content.integer("n"), schema, given.data))
+    register("test", lambda content, given: (content.integer("n"), given.data))
     return "test"
 
 
 def test_load_finds_the_reader_by_kind(path, kind):
-    write(path, Document(kind, 1, {"n": 5}))
-    assert load(path) == (5, 1, None)
-    assert load(path, data="rows") == (5, 1, "rows")
-    write(path, Document(kind, 3, {"n": 5}))
-    with pytest.raises(StoreError, match=r"it has layout version 3, .* reads layouts up to 2"):
-        load(path)
-    write(path, Document("another kind", 1, {"n": 5}))
+    write(path, Document(kind, {"n": 5}))
+    assert load(path) == (5, None)
+    assert load(path, data="rows") == (5, "rows")
+    write(path, Document("another kind", {"n": 5}))
     with pytest.raises(
         StoreError, match=r"it is a 'another kind' file, and only these can be loaded: .*'test'"
     ):
         load(path)
-    write(path, Document(kind, 1, {"m": 5}))
+    write(path, Document(kind, {"m": 5}))
     with pytest.raises(StoreError, match="'n' is missing from the file"):
         load(path)
-    write(path, Document(kind, 1, [5]))
+    write(path, Document(kind, [5]))
     with pytest.raises(StoreError, match="must be an object"):
         load(path)
 

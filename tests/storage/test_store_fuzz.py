@@ -21,7 +21,7 @@ def whole_files():
         [np.arange(k) for k in range(30)],
         {"state": {"state": 2**127 + 1, "inc": 5}, "words": rng.integers(0, 2**63, (50, 2), dtype=np.uint64)},
     ]
-    return [bytes(to_bytes(Document("test", 1, content))) for content in contents]
+    return [bytes(to_bytes(Document("test", content))) for content in contents]
 
 
 def change(data, others, rng):

@@ -118,8 +118,8 @@ class FilterRun:
     run_time : RunTime
         Of the fit and all updates.
     others : list of OtherWidth
-        The other widths, on the same rows; one is not there if it has next to no probability, if Ctrl-C has
-        left it elsewhere, or if an earlier version wrote the file.
+        The other widths, on the same rows; one is not there if it has next to no probability, or if
+        Ctrl-C has left it elsewhere.
     given : Settled, optional
         Particles of the first run after the sweeps; None makes them of its state.
     swept : int

@@ -34,7 +34,7 @@ from pyrjsel.selection.regression.chunked import ChunkedRegression
 from pyrjsel.selection.regression.columns import starts_of
 from pyrjsel.selection.results.checks.dispersion import Dispersion
 from pyrjsel.selection.results.results import SelectionResults
-from pyrjsel.selection.results.saving import FLAGS, KIND, MOMENTS, SCHEMA
+from pyrjsel.selection.results.saving import FLAGS, KIND, MOMENTS
 from pyrjsel.selection.results.tables import Known
 from pyrjsel.selection.samplers.enumeration.chunks import ChunksSampler
 from pyrjsel.selection.samplers.registry import samplers_of
@@ -57,8 +57,8 @@ FAMILIES = {
 NUISANCE = {name for kind in FAMILIES.values() for name in kind().nuisance.names}
 
 
-def read_results(content: Content, schema: int, given: Given) -> SelectionResults:
-    """Return the results in a file; reads schemas 1 and 2."""
+def read_results(content: Content, given: Given) -> SelectionResults:
+    """Return the results in a file."""
     kind = CLASSES[content.text("class", CLASSES)]
     design = Design.from_dict(content.plain("design"), given.functions)
     choices = _choices(content.part("choices"), kind)
@@ -92,7 +92,7 @@ def _choices(content: Content, kind: type[Selection]) -> Choices:
         raise content.wrong("family", "that of the class")
     return Choices(
         coef_prior=coef_prior,
-        model_prior=model_prior_from_plain(content, heredity),
+        model_prior=model_prior_from_plain(content),
         heredity=heredity,
         sigma_prior=sigma_prior,
         family=family,
@@ -121,7 +121,7 @@ def _without_rows(
         starts_of(sizes, family.predictors),
         family,
         RankRule(columns.number("rank_tol")),
-        _log_constant(columns, kind, design),
+        columns.number("log_constant"),
         chunked=content.part("posterior").text("sampler") == ChunksSampler.name,
     )
     facts = pairs_from_plain(content, "facts")
@@ -137,23 +137,12 @@ def _check_models(anew: Content, model: Selection) -> None:
             raise anew.wrong(name, "models of the space")
 
 
-def _log_constant(content: Content, kind: type[Selection], design: Design) -> float:
-    """Return the constant omitted in saved marginal likelihoods; NaN for older files without it.
-
-    Nothing is omitted for gaussian responses and single 0/1 outcomes.
-    """
-    if "log_constant" in content:
-        return content.number("log_constant")
-    single = kind._family.events and "weights" not in design.extra_columns
-    return 0.0 if single or issubclass(kind, LinearSelection) else np.nan
-
-
 # ---------------------------------------------------------------------- results
 
 
 def _results(content: Content, model: Selection) -> SelectionResults:
     posterior = _posterior(content.part("posterior"), model)
-    if "audit" in content:  # missing in older files
+    if "audit" in content:
         posterior.audit = Audit.from_plain(content.part("audit"), model.space)
     seed = np.random.SeedSequence(int.from_bytes(posterior.entropy, "little"))
     settings = FitSettings.from_plain(content.part("settings"), seed)
@@ -177,8 +166,8 @@ def _results(content: Content, model: Selection) -> SelectionResults:
         dispersion,
         _median(content.part("median"), model, posterior),
         _averaged(content, model) if posterior.draws is None else None,
-        _prior_inclusion(content, model, posterior),
-        _prior_sizes(content, model, posterior),
+        _prior_inclusion(content, model),
+        _prior_sizes(content, model),
         _single(content.part("models"), model, posterior),
     )
     return model._results_class()(model, posterior, settings, options, known)
@@ -217,13 +206,7 @@ def _single(content: Content, model: Selection, posterior: Posterior) -> KnownMo
     )
 
 
-def _untold(model: Selection, posterior: Posterior) -> bool:
-    """Whether the training data are needed to determine which models exist."""
-    absent = isinstance(model.regression, AbsentRegression)
-    return absent and model._lacks_models and posterior.draws is not None
-
-
-def _prior_sizes(content: Content, model: Selection, posterior: Posterior) -> PriorSizes | None:
+def _prior_sizes(content: Content, model: Selection) -> PriorSizes | None:
     """Return the saved prior over sizes, which depends on the training data."""
     shape = (model.space.n_terms + 1,)
     if "prior sizes" in content:
@@ -233,8 +216,6 @@ def _prior_sizes(content: Content, model: Selection, posterior: Posterior) -> Pr
         if known and not (np.all((probability >= 0) & (mcse >= 0)) and abs(probability.sum() - 1) < ROUNDING):
             raise part.wrong("probability", "probabilities of all sizes and their errors")
         return PriorSizes(probability, mcse)
-    if _untold(model, posterior):  # missing in older files
-        return PriorSizes(np.full(shape, np.nan), np.full(shape, np.nan))
     return None
 
 
@@ -245,15 +226,11 @@ def _dispersion(content: Content) -> Dispersion:
     return found
 
 
-def _prior_inclusion(content: Content, model: Selection, posterior: Posterior) -> PriorInclusion | None:
+def _prior_inclusion(content: Content, model: Selection) -> PriorInclusion | None:
     """Return the saved prior inclusion probabilities, which depend on the training data."""
     shape = (len(model.term_names),)
     if "prior inclusion" not in content:
-        unknown = np.full(shape, np.nan)
-        # Missing in older files.
-        return (
-            PriorInclusion(unknown, unknown, "unknown", None, np.nan) if _untold(model, posterior) else None
-        )
+        return None
     content = content.part("prior inclusion")
     method = content.text("method", ("exact", "sampled", "unknown"))
     probability = content.numbers("probability", shape, 0.0, 1.0, unknown=method != "exact")
@@ -331,7 +308,7 @@ def _posterior(content: Content, model: Selection) -> Posterior:
         pairs=pairs,
         notes=content.sequence("notes"),
         excluded=content.numbers("excluded", (n_terms,), **share) if "excluded" in content else None,
-        outside=content.number("outside", 0.0) if "outside" in content else 0.0,
+        outside=content.number("outside", 0.0),
     )
     _check_figures(content, posterior, model)
     return posterior
@@ -446,4 +423,4 @@ def _sparse(content: Content, rows: int, width: int) -> "scipy.sparse.csr_array"
     return scipy.sparse.csr_array((values, indices, indptr), shape=(rows, width))
 
 
-register(KIND, SCHEMA, read_results)
+register(KIND, read_results)

@@ -32,7 +32,7 @@ class AbsentRegression(TermColumns, Absent):
     family : Family
     prior : RankRule
     log_constant : float
-        Constant omitted in saved log marginal likelihoods; NaN if the file does not contain it.
+        Constant omitted in saved log marginal likelihoods.
     chunked : bool
         Whether the rows were read in each pass.
     """
@@ -42,7 +42,7 @@ class AbsentRegression(TermColumns, Absent):
     term_start: NDArray[np.intc]
     family: Family
     prior: RankRule
-    log_constant: float = np.nan
+    log_constant: float = 0.0
     chunked: bool = False
 
 

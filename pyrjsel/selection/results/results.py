@@ -30,7 +30,7 @@ from pyrjsel.selection.results.plots import (
 from pyrjsel.selection.results.posterior_predictive import Predictive
 from pyrjsel.selection.results.prediction import WHICH, prediction_rows
 from pyrjsel.selection.results.sampled import arviz_groups, arviz_of_models, recorded_run
-from pyrjsel.selection.results.saving import KIND, SCHEMA, content_of
+from pyrjsel.selection.results.saving import KIND, content_of
 from pyrjsel.selection.results.screening import screened
 from pyrjsel.selection.results.single import SingleModelResults
 from pyrjsel.selection.results.summary import describe
@@ -128,7 +128,7 @@ class SelectionResults(Predictive):
     """
 
     _texts = TEXTS
-    _file = (KIND, SCHEMA)
+    _file = KIND
     # Class of the results of one model.
     _single_kind: ClassVar[type[SingleModelResults]] = SingleModelResults
 

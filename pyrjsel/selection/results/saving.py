@@ -12,7 +12,7 @@ from pyrjsel.selection.regression.summed_rows import SummedRows
 from pyrjsel.selection.results.tables import PosteriorTables
 from pyrjsel.storage import Plain, digest, frame_to_plain, plain
 
-KIND, SCHEMA = "selection results", 2
+KIND = "selection results"
 # Arrays of a posterior by shape: one number per model, per listed model, or per term.
 BY_MODEL, BY_ROW = ("probability", "mcse"), ("odds", "odds_mcse")
 BY_TERM = ("inclusion", "inclusion_mcse", "ess", "r_hat")
@@ -26,7 +26,6 @@ def content_of(results: PosteriorTables, with_rows: bool) -> Plain:
     table = results.models
     averaged, nuisance = results._averaged if posterior.draws is None else (None, {})
     median, problem = results._median
-    constant = model.regression.log_constant
     return {
         "class": type(model).__name__,
         "design": model.design.to_dict(),
@@ -38,7 +37,7 @@ def content_of(results: PosteriorTables, with_rows: bool) -> Plain:
             "mean": model.regression.mean,
             "scale": model.regression.scale,
             "rank_tol": float(model.regression.prior.rank_tol),
-            "log_constant": None if np.isnan(constant) else float(constant),
+            "log_constant": float(model.regression.log_constant),
             "g": model.g,
         },
         "dependent": list(model.dependent),
@@ -94,7 +93,7 @@ def _choices(model: SelectionModel) -> Plain:
         "coef_prior": plain(model.coef_prior),
         "model_prior": plain(model.model_prior),
         "sigma_prior": plain(choices.sigma_prior),
-        **({} if choices.family is None else {"family": plain(choices.family)}),
+        "family": plain(choices.family),
         "heredity": choices.heredity,
         **constraints_to_plain(
             choices.costs, choices.budget, choices.always, choices.max_size, choices.known
@@ -116,7 +115,7 @@ def _posterior(posterior: Posterior) -> Plain:
         **{name: getattr(posterior, name) for name in kept},
         **({"gamma": posterior.gamma} if few else {"words": posterior.packed.words}),
         **{name: getattr(posterior, name) for name in ("sampler", "estimator", "entropy", "pairs")},
-        **({"outside": posterior.outside} if posterior.outside else {}),
+        "outside": posterior.outside,
         "notes": list(posterior.notes),
         "moments": np.stack([getattr(posterior.moments, name) for name in MOMENTS]),
         "diagnostics": frame_to_plain(posterior.diagnostics),

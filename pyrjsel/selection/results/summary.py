@@ -40,7 +40,7 @@ def describe(results: PosteriorTables) -> Description:
         info.append(("Pearson chi2 / df", f"{found.ratio:.2f} ({found.df:,} df, best model)"))
     info += [
         size_fact(posterior.inclusion.sum(), results.prior_inclusion.expected_size, "terms"),
-        settings.run_time.fact(float(posterior.diagnostics["seconds"].to_numpy()[-1])),
+        settings.run_time.fact(),
     ]
     return Description(info, _notes(results))
 
@@ -81,11 +81,6 @@ def _notes(results: PosteriorTables) -> list[str]:
         notes.append(
             "The MCSE of averages covers the visited models and their neighbours only, not modes that no "
             "chain has visited."
-        )
-    if np.isnan(model.regression.log_constant):
-        notes.append(
-            "Log marginal likelihoods are not shown: the file is of an earlier version and lacks constants "
-            "of the likelihood. With rj.load(path, data=...) they are complete."
         )
     notes += _lacking_moments(posterior.moments)
     if data.n_dropped:

@@ -62,9 +62,7 @@ class Entry:
     name : str
         Name in ``fit(sampler=...)``. Entries of the same name are one sampler for different families.
     options : type
-        Dataclass of its options; its docstring is their documentation. The optional class attributes
-        `renamed` and `before` map names of options in older files to today's, and hold the values of options
-        that older files lack.
+        Dataclass of its options; its docstring is their documentation.
     kind : callable
         Returns the class, whose modules are imported by the first call.
     text : str

@@ -126,64 +126,11 @@ def test_options_are_documented_where_they_are(sampler):
     for item in fields(sampler.options):
         assert f"\n    {item.name} : " in own
         assert re.search(rf"\n +{item.name} : ", rj.LogitSelection.fit.__doc__)
-    names = {item.name for item in fields(sampler.options)}
-    assert names.isdisjoint(getattr(sampler.options, "renamed", {}))
-    assert names >= set(getattr(sampler.options, "renamed", {}).values())
-    assert names >= set(getattr(sampler.options, "before", {}))
-
-
-OLD = {
-    "collapsed": {"slots": 2.0, "families": 2.0},
-    "gibbs": {"slots": 2, "families": 2, "sweep": "collapsed"},
-    "rjmcmc": {"families": 2},
-    "population": {"families": 2, "temperatures": "fixed"},
-}
-
-
-def saved_as_before(sampler, path):
-    """Results, and their file with the names that options had in earlier versions."""
-    problem = model()
-    renamed = samplers_of(problem.regression)[sampler].options.renamed
-    results = fit(problem, sampler, **{renamed[name]: value for name, value in OLD[sampler].items()})
-    wanted, own = results.options, fit(problem, sampler)
-    for name in OLD[sampler]:
-        results.options.__dict__[name] = results.options.__dict__.pop(renamed[name])
-    results.save(path, data=True)
-    for name in OLD[sampler]:
-        wanted.__dict__[renamed[name]] = wanted.__dict__.pop(name)
-    assert wanted != own.options
-    return results, renamed
-
-
-@pytest.mark.parametrize("sampler", OLD)
-def test_files_with_earlier_names_of_options(sampler, tmp_path):
-    results, _ = saved_as_before(sampler, tmp_path / "a.rjs")
-    found = rj.load(tmp_path / "a.rjs")
-    assert found.options == results.options
-    longer, want = extend(found), extend(results)
-    np.testing.assert_array_equal(longer.draws.model, want.draws.model)
-    np.testing.assert_array_equal(longer.draws.log_posterior, want.draws.log_posterior)
-
-
-@pytest.mark.parametrize("sampler", OLD)
-def test_an_option_under_two_names_is_refused(sampler, tmp_path):
-    results, renamed = saved_as_before(sampler, tmp_path / "a.rjs")
-    name = next(iter(OLD[sampler]))
-    results.options.__dict__[name] = results.options.__dict__[renamed[name]]
-    results.save(tmp_path / "b.rjs", data=True)
-    with pytest.raises(rj.StoreError, match="options"):
-        rj.load(tmp_path / "b.rjs")
 
 
 def test_a_sampler_of_another_family_is_not_known():
     with pytest.raises(rj.UnknownNameError, match="unknown sampler 'gibbs' for binomial models"):
         model("logit").fit(sampler="gibbs")
-
-
-@pytest.mark.parametrize("name", ["slots", "families"])
-def test_earlier_names_are_no_options(name):
-    with pytest.raises(rj.UnknownNameError, match=f"unknown option '{name}'"):
-        fit(model(), "collapsed", **{name: 1})
 
 
 @pytest.mark.parametrize("prior", [rj.Robust(), rj.Intrinsic(), rj.BetaPrime(), rj.CCH(1, 2, 1)], ids=repr)

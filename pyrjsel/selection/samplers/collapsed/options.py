@@ -1,6 +1,5 @@
 """Options of ``fit(sampler="collapsed")``."""
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -60,9 +59,6 @@ class CollapsedOptions:
     default_sweeps: ClassVar[float] = 1.0
     # Factor of the default rate of trades for chains on surrogates, with ten times as long between draws.
     trades_of_default: ClassVar[float] = 1.0
-    # Values of options in results of earlier versions without them, and earlier names of options.
-    before: ClassVar[Mapping[str, Any]] = {"trades": 0.0}
-    renamed: ClassVar[Mapping[str, str]] = {"slots": "swaps", "families": "blocks"}
 
     def __post_init__(self) -> None:
         if self.sweeps is not None:

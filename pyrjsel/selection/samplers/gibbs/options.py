@@ -1,8 +1,7 @@
 """Options of ``fit(sampler="gibbs")``."""
 
-from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any
 
 from pyrjsel._validate import check_choice, check_int
 from pyrjsel.model_space import ModelSpace
@@ -41,10 +40,6 @@ class GibbsOptions:
     blocks: int | None = None
     trades: int | None = None
     start: Any = None
-
-    # Values of options in results of earlier versions without them, and earlier names of options.
-    before: ClassVar[Mapping[str, Any]] = {"trades": 0}
-    renamed: ClassVar[Mapping[str, str]] = {"slots": "swaps", "families": "blocks", "sweep": "scheme"}
 
     def __post_init__(self) -> None:
         check_choice(self.scheme, "scheme", ("collapsed", "conditional"))

@@ -99,36 +99,20 @@ class Averages:
             "differences": self.differences,
         }
 
-    def restore(self, known: Content, draws: int) -> None:
-        """Restore saved arrays after a number of draws.
+    def restore(self, known: Content) -> None:
+        """Restore saved arrays.
 
         Raises
         ------
         StoreError
             If they do not fit.
         """
-        if "full" not in known:
-            self._restore_sums(known, draws)
-            return
         self.full[...] = known.array("full", np.int64, ())
         if not 0 <= self.full <= self.segments:
             raise StoreError(f"{int(self.full)} segments are full, of {self.segments}")
         for name, into in self.arrays(int(self.full)).items():
             into[...] = known.array(name, into.dtype, into.shape)
         check_length(int(self.length))
-
-    def _restore_sums(self, known: Content, draws: int) -> None:
-        """Restore arrays of earlier versions: sums of all rows over the draws of each segment."""
-        sums = known.array("averages", float, (self.segments, *self.sums.shape))
-        length = int(known.array("segment", np.int64, ()))
-        check_length(length)
-        if draws > length * self.segments:
-            raise StoreError(f"{draws} draws are not in {self.segments} segments of {length}")
-        self.length[...] = length
-        for each in range(draws // length):
-            self.sums += sums[each]
-            self._store((each + 1) * length)
-        self.sums += sums[draws // length :].sum(axis=0)
 
     def of(self, iterations: int, thin: int, time: float) -> "Segments":
         """Return the segments of a chain after a number of iterations, each of which has added `time`."""

@@ -306,7 +306,7 @@ class Collector:
                 series.append(known.array(name, series.rows.dtype, (None, *series.rows.shape[1:])))
         index = self.series["index"].rows
         if self.averages is not None:
-            self.averages.restore(totals, len(index))
+            self.averages.restore(totals)
         if len(index) != len(self.series["log_posterior"]):
             raise known.wrong("log_posterior", "that of each draw")
         if index.size and not 0 <= index.min() <= index.max() < len(self.table):

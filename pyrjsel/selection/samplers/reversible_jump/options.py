@@ -1,9 +1,8 @@
 """Options of ``fit(sampler="rjmcmc")`` and ``fit(sampler="population")``."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from numbers import Real
-from typing import Any, ClassVar
 
 from pyrjsel._validate import bad_value, check_choice, check_int
 from pyrjsel.model_space.starts import checked_start
@@ -63,10 +62,6 @@ class RJMCMCOptions:
     surrogate: int = 0
     start: str | Sequence[str] | None = None
 
-    # Values of options in results of earlier versions without them, and earlier names of options.
-    before: ClassVar[Mapping[str, Any]] = {"trades": 0, "blocks": 0, "entry": "uniform"}
-    renamed: ClassVar[Mapping[str, str]] = {"families": "blocks"}
-
     def __post_init__(self) -> None:
         self.check()
 
@@ -112,8 +107,6 @@ class PopulationOptions(RJMCMCOptions):
     cold: tuple[float, float] | Sequence[tuple[float, float]] = (2.0, 4.0)
     hot: tuple[float, float] | Sequence[tuple[float, float]] = (7.0, 3.0)
     tune: bool = True
-
-    renamed: ClassVar[Mapping[str, str]] = {**RJMCMCOptions.renamed, "temperatures": "scheme"}
 
     def __post_init__(self) -> None:
         self.check()

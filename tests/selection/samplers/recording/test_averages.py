@@ -239,7 +239,7 @@ def test_many_terms_have_the_estimates_of_all_their_sums(last, monkeypatch):
                 if i == 11:  # the state is saved and read
                     saved = Content({name: array.copy() for name, array in kept.arrays(i).items()}, "it")
                     kept = Averages(WALK_ROWS, 70)
-                    kept.restore(saved, 11)
+                    kept.restore(saved)
                 part = min(1.0, last - i) * values[c, i]
                 kept.at(i)[0][:] += [part, min(1.0, last - i) - part]
             chains.append(SimpleNamespace(averages=kept.of(last, 1, 1.0)))
@@ -267,28 +267,7 @@ def test_only_averages_of_many_terms_are_kept_in_part():
         assert (kept.known, kept.differences.dtype) == (known, kind)
     wrong = Averages(1, 1).arrays(0) | {"full": np.array(SEGMENTS + 1)}
     with pytest.raises(StoreError, match="segments are full"):
-        Averages(1, 1).restore(Content(wrong, "it"), 0)
-
-
-@pytest.mark.parametrize("draws", [0, 1, 39, 40, 41, 77, 80])
-def test_sums_of_earlier_versions_are_read(draws):
-    """These had the sums of all rows over the draws of each segment, the present one among them."""
-    values = np.random.default_rng(9).random((120, WALK_ROWS, 3))
-    kept, length = Averages(WALK_ROWS, 3), 1 if draws <= SEGMENTS else 2
-    for i in range(draws):
-        kept.at(i)[0][:] += values[i]
-    sums = np.zeros((SEGMENTS, WALK_ROWS, 3))
-    np.add.at(sums, np.arange(draws) // length, values[:draws])
-    read = Averages(WALK_ROWS, 3)
-    read.restore(Content({"averages": sums, "segment": np.array(length)}, "it"), draws)
-    for i in range(draws, 120):
-        for each in (kept, read):
-            each.at(i)[0][:] += values[i]
-    one, other = (each.of(120, 1, 1.0) for each in (kept, read))
-    np.testing.assert_allclose(other.batch_means(8, 15), one.batch_means(8, 15), rtol=1e-14)
-    np.testing.assert_allclose(other.means(120), one.means(120), rtol=1e-14)
-    with pytest.raises(StoreError, match="81 draws are not in 40 segments"):
-        read.restore(Content({"averages": sums, "segment": np.array(2)}, "it"), 81)
+        Averages(1, 1).restore(Content(wrong, "it"))
 
 
 def test_few_draws_are_visits_alone():
