@@ -1,4 +1,4 @@
-"""The command line: ``python -m pyrjsel FORMULA FILE``, or ``python -m pyrjsel demo`` for an example."""
+"""The command line: ``python -m pyrjsel demo`` repeats a published selection under a budget."""
 
 import argparse
 import io
@@ -13,10 +13,8 @@ import numpy as np
 import pandas as pd
 
 import pyrjsel as rj
-from pyrjsel._command import add_arguments, select
 from pyrjsel.report import Report
 
-PROGRAM = "python -m pyrjsel"
 BUDGET = 10.0
 # The best published models with posterior probabilities from both samplers.
 COMPARED = ("m1", "m2", "m3", "m4")
@@ -41,42 +39,25 @@ NOTES = (
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run the command line.
+    """Run the command line; `arguments` are those after ``python -m pyrjsel``, by default the process's.
 
-    Parameters
-    ----------
-    arguments : sequence of str, optional
-        Arguments after ``python -m pyrjsel``; None means those of the process.
-
-    Returns
-    -------
-    int
-        Exit status: 0; 1 if the output pipe was closed; 2 if a file, a column or an option cannot be used;
-        130 after Ctrl-C.
+    Returns the exit status: 0; 1 if the output pipe was closed; 130 after Ctrl-C.
     """
-    words = list(sys.argv[1:] if arguments is None else arguments)
-    replay = words[:1] == ["demo"]
-    parser = _demo_parser() if replay else _parser()
-    if not words:
+    parser = _parser()
+    chosen = parser.parse_args(arguments)
+    if chosen.example is None:
         parser.print_help()
         return 0
-    chosen = parser.parse_args(words[1:] if replay else words)
     if isinstance(sys.stdout, io.TextIOWrapper):
         # The tables have dashes and plus-minus signs, which some encodings of terminals lack.
         sys.stdout.reconfigure(errors="replace")
     try:
-        if replay:
-            demo(chosen.draws, chosen.seed)
-        else:
-            select(chosen, words)
+        demo(chosen.draws, chosen.seed)
         sys.stdout.flush()
     except BrokenPipeError:
         # The reader closed the pipe, as ``head`` does. Buffered output must not be written at exit.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 1
-    except rj.PyrjselError as error:
-        print(f"{PROGRAM}: error: {error}", file=sys.stderr)
-        return 2
     except KeyboardInterrupt:
         print("Interrupted.", file=sys.stderr)
         return 130
@@ -85,18 +66,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
-        prog=PROGRAM,
-        description="Bayesian variable selection: which terms of a formula belong in the model.",
-        epilog=f"{PROGRAM} demo repeats a published selection under a budget, in half a minute.",
+        prog="python -m pyrjsel", description="Bayesian model and variable selection: an example to look at."
     )
-    parser.add_argument("--version", action="version", version=f"pyrjsel {rj.__version__}")
-    add_arguments(parser)
-    return parser
-
-
-def _demo_parser() -> argparse.ArgumentParser:
-    replay = argparse.ArgumentParser(
-        prog=f"{PROGRAM} demo",
+    words = "select among indicators of a synthetic pneumonia cohort under a budget, in half a minute"
+    replay = parser.add_subparsers(dest="example").add_parser(
+        "demo",
+        help=words,
         description=(
             "Select among 13 indicators of a synthetic pneumonia cohort under a budget of 10 minutes, by "
             "enumeration and by reversible-jump MCMC, and compare with the published figures."
@@ -106,7 +81,7 @@ def _demo_parser() -> argparse.ArgumentParser:
         "--draws", type=_positive, default=10_000, help="draws of each of the 4 chains (default: 10000)"
     )
     replay.add_argument("--seed", type=_natural, default=1, help="seed of both fits (default: 1)")
-    return replay
+    return parser
 
 
 def _positive(text: str) -> int:
@@ -129,15 +104,7 @@ def _whole(text: str, low: int) -> int:
 
 
 def demo(draws: int, seed: int) -> None:
-    """Print both fits, and a comparison with the published figures.
-
-    Parameters
-    ----------
-    draws : int
-        Draws of each chain of the reversible-jump sampler.
-    seed : int
-        Seed of both fits.
-    """
+    """Print both fits, the reversible-jump one of `draws` draws a chain, and compare with the published."""
     model = _published_model()
     count = len(model.term_names)
     print(
@@ -180,18 +147,7 @@ def _published_model() -> rj.LogitSelection:
 
 
 def comparison(enumerated: rj.SelectionResults, sampled: rj.SelectionResults) -> Report:
-    """Return a comparison of two fits with the published figures.
-
-    Parameters
-    ----------
-    enumerated, sampled : SelectionResults
-        Fits of the published model by enumeration and by reversible-jump MCMC.
-
-    Returns
-    -------
-    Report
-        Best models, posterior probabilities, odds and deviances.
-    """
+    """Return a comparison of two fits of the published model with the published figures."""
     published = rj.datasets.pneumonia_published()
     rows = published.loc[list(COMPARED)]
     exact, drawn = _rows(enumerated.models, rows), _rows(sampled.models, rows)

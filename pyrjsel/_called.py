@@ -12,8 +12,6 @@ LIBRARIES = sys.stdlib_module_names | {
     *("arviz", "dask", "distributed", "joblib", "matplotlib", "numpy", "pandas", "patsy"),
     *("scipy", "sklearn", "statsmodels", "threadpoolctl", "tqdm"),
 }
-# The command line calls the package as users do.
-COMMAND_LINE = {f"{PACKAGE}.__main__", f"{PACKAGE}._command"}
 CONSTRUCTORS = {"__init__", "__post_init__", "__new__", "from_formula"}
 
 _given: ContextVar[str | None] = ContextVar("_given", default=None)
@@ -84,7 +82,7 @@ def inside(frame: FrameType | None) -> Iterator[FrameType]:
 
 def _is_ours(frame: FrameType) -> bool:
     """Say whether a frame belongs to this package; constructors of dataclasses have no file."""
-    return _library(frame) == PACKAGE and frame.f_globals["__name__"] not in COMMAND_LINE
+    return _library(frame) == PACKAGE
 
 
 def _library(frame: FrameType) -> str:

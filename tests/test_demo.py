@@ -1,4 +1,4 @@
-"""The command line, run as users run it."""
+"""The demo, run as users run it."""
 
 import os
 import re
@@ -73,13 +73,21 @@ def test_without_a_command_the_help_is_printed(capsys):
     assert "demo" in capsys.readouterr().out
 
 
-def test_the_version_is_printed(tmp_path):
-    done = run("--version", cwd=tmp_path)
-    assert (done.returncode, done.stdout, done.stderr) == (0, f"pyrjsel {rj.__version__}\n", "")
+@pytest.mark.skipif(os.name != "posix", reason="pipes break as on POSIX systems")
+def test_who_reads_the_output_may_stop(tmp_path):
+    """Nothing is said of the pipe."""
+    words = [sys.executable, "-P", "-m", "pyrjsel", "demo", "--draws", "20"]
+    ends = os.pipe()
+    with subprocess.Popen(words, cwd=tmp_path, stdout=ends[1], stderr=subprocess.PIPE, text=True) as process:
+        for end in ends:
+            os.close(end)
+        assert "Traceback" not in process.communicate()[1]
+    assert process.returncode == 1
 
 
 @pytest.mark.parametrize(
-    "words", [["demo", "--draws", "0"], ["demo", "--draws", "many"], ["demo", "--seed", "-1"]]
+    "words",
+    [["demo", "--draws", "0"], ["demo", "--draws", "many"], ["demo", "--seed", "-1"], ["y ~ a", "", "y ~ a"]],
 )
 def test_bad_options_are_refused_by_name(words, capsys):
     with pytest.raises(SystemExit) as stopped:

@@ -31,7 +31,7 @@ FLOORS = {
     3: ["report"],
     4: ["results"],
     5: ["selection", "patterns", "kernel", "mixture"],
-    6: ["", "_command", "_loading", "__main__", "sklearn"],
+    6: ["", "_loading", "__main__", "sklearn"],
 }
 FLOOR = {unit: floor for floor, units in FLOORS.items() for unit in units}
 # Siblings of its own floor that a unit may import.
@@ -43,8 +43,7 @@ SIBLINGS = {
     "model_space": {"design"},
     "runtime": {"storage"},
     "": {"_loading"},
-    "_command": {""},
-    "__main__": {"", "_command"},
+    "__main__": {""},
     "sklearn": {""},
 }
 # Aside: imports floor 0 and is imported by floor 6.

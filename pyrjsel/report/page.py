@@ -252,7 +252,6 @@ def html_page(
     report: Report,
     pictures: Sequence[Picture],
     *,
-    command: str = "",
     notes: Sequence[str] = (),
     warnings: Sequence[str] = (),
     steps: Sequence[dict[str, str]] = (),
@@ -268,8 +267,6 @@ def html_page(
         The summary.
     pictures : sequence of Picture
         The plots, in order.
-    command : str
-        Command that made the page.
     notes : sequence of str
         Paragraphs below the title.
     warnings : sequence of str
@@ -311,8 +308,6 @@ def html_page(
         f"<body><main><h1>{said(title)}</h1>",
     ]
     parts += [f"<p>{said(note)}</p>" for note in notes]
-    if command:
-        parts.append(f"<p><code>{said(command)}</code></p>")
     if warnings:
         items = "".join(f"<li>{said(text)}</li>" for text in warnings)
         parts.append(f'<h2>Warnings and notes</h2><ul class="warnings">{items}</ul>')

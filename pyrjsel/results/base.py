@@ -19,7 +19,7 @@ from pyrjsel._once import catching_warnings
 from pyrjsel._validate import bad_value, check_bool, check_file, check_int
 from pyrjsel._version import __version__
 from pyrjsel._warnings import warn
-from pyrjsel.report import Picture, Plot, budget_steps, draw_pictures, html_page, results_html
+from pyrjsel.report import Plot, budget_steps, draw_pictures, html_page, results_html
 from pyrjsel.results.protocols import FittedModel
 from pyrjsel.results.saved import pairs_from_plain
 from pyrjsel.storage import Content, Document, Plain, replace, write
@@ -160,10 +160,8 @@ class Results(ABC, Generic[Model]):
 
     _repr_html_ = results_html
 
-    def _page(
-        self, title: str, top: int, *, notes: Sequence[str] = (), said: Sequence[str] = (), command: str = ""
-    ) -> tuple[str, list[Picture]]:
-        """Return the page of :meth:`report`, and its plots; `said` are warnings that were issued before."""
+    def _page(self, title: str, top: int, notes: Sequence[str]) -> str:
+        """Return the page of :meth:`report`."""
         described, frontier = self._description(), None
         tables, missing = [*self._tables(top), *self._more_tables()], []
         with catching_warnings, warnings.catch_warnings(record=True) as caught:
@@ -182,18 +180,15 @@ class Results(ABC, Generic[Model]):
                 warn(own[-1], item.category)
             else:  # of a library; says nothing about the results
                 warnings.warn_explicit(item.message, item.category, item.filename, item.lineno)
-        warned = [*said, *own, *missing, *why, *described.notes]
-        page = html_page(
+        return html_page(
             title,
             render.Report(self.model.title, described.facts, tables),
             pictures,
-            command=command,
             notes=notes,
-            warnings=list(dict.fromkeys(warned)),
+            warnings=list(dict.fromkeys([*own, *missing, *why, *described.notes])),
             steps=() if frontier is None else budget_steps(frontier),
             footer=f"Made by pyrjsel {__version__}.",
         )
-        return page, pictures
 
     def report(
         self,
@@ -253,8 +248,8 @@ class Results(ABC, Generic[Model]):
             raise bad_value("notes", "a sequence of strings", notes)
         formula = self.model.design.formula
         heading = f"{self.model.title}: {formula}" if formula else self.model.title
-        page, _ = self._page(heading if title is None else title, top, notes=notes)
-        # Text that is no valid Unicode, as names of files may be, is written as escapes.
+        page = self._page(heading if title is None else title, top, notes)
+        # Text that is no valid Unicode, as names of columns may be, is written as escapes.
         replace(file, page.encode(errors="backslashreplace"))
 
     def save(self, path: str | os.PathLike[str], data: bool | None = None) -> None:

@@ -1,4 +1,4 @@
-"""Registry of selection models, one class per family, used by loading and the command line."""
+"""Registry of selection models, one class per family, used by loading and the scikit-learn estimators."""
 
 from collections.abc import Mapping
 

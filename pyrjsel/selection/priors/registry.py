@@ -1,4 +1,4 @@
-"""Registry of coefficient priors, used by models, loading, the command line and documentation."""
+"""Registry of coefficient priors, used by models, loading and documentation."""
 
 from collections.abc import Mapping
 
@@ -23,7 +23,7 @@ RULES: tuple[type[CoefficientPrior], ...] = (EmpiricalBayes, BIC, AIC)
 GAUSSIAN: tuple[type[CoefficientPrior], ...] = (GPrior, *MIXTURES, *RULES, Normal, SpikeSlab)
 GENERALISED: tuple[type[CoefficientPrior], ...] = (GPrior, *MIXTURES, *RULES, Normal)
 
-# All priors, by their names in files and on the command line.
+# All priors, by their names in files.
 COEF_PRIORS: Mapping[str, type[CoefficientPrior]] = {
     prior.__name__: prior for prior in dict.fromkeys((*GENERALISED, *GAUSSIAN))
 }

@@ -1,4 +1,4 @@
-"""Registry of samplers, read by `fit`, `extend`, loading, the documentation and the command line."""
+"""Registry of samplers, read by `fit`, `extend`, loading and the documentation."""
 
 from __future__ import annotations
 

@@ -7,7 +7,6 @@ from scipy import special, stats
 from statsmodels.duration.hazard_regression import PHReg
 
 import pyrjsel as rj
-from pyrjsel.__main__ import main
 from pyrjsel.selection.comparable import same_data
 from pyrjsel.selection.evidence.surrogate import Surrogate
 
@@ -426,22 +425,6 @@ def test_bad_parameters_are_errors(table, case):
 def test_bad_times_of_rows_are_errors(table, change, message):
     with pytest.raises(rj.DataError, match=message):
         rj.cox(FORMULA, table.assign(time=change(table["time"])), event="died")
-
-
-def test_the_command_line_knows_it(table, tmp_path, capsys):
-    path = tmp_path / "rows.csv"
-    table.to_csv(path, index=False)
-    words = ["time ~ a + b", str(path), "--seed", "1"]
-    assert main([*words, "--model", "cox", "--event", "died", "--ties", "breslow"]) in (0, None)
-    out = capsys.readouterr().out
-    assert "Cox model selection" in out
-    assert "breslow" in out
-    for more, message in (
-        (["--event", "died"], "--event is for cox models: add --model cox"),
-        (["--model", "cox", "--weights", "a"], "--weights is for linear, logit"),
-    ):
-        assert main([*words, *more]) == 2
-        assert message in capsys.readouterr().err
 
 
 # ---------------------------------------------------------------------- calibration

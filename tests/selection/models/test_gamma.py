@@ -11,7 +11,6 @@ import statsmodels.api as sm
 from scipy import optimize, special, stats
 
 import pyrjsel as rj
-from pyrjsel.__main__ import main
 from pyrjsel.selection.comparable import same_data
 
 N = 90
@@ -401,12 +400,6 @@ def test_nearly_perfect_fits(table):
 def test_surrogate_jumps_need_a_known_shape(unknown):
     with pytest.raises(rj.ParameterError, match=r"'surrogate' .* if theta, shape or sigma is unknown"):
         unknown.fit(sampler="rjmcmc", surrogate=1)
-
-
-def test_the_command_line_knows_it(table, tmp_path, capsys):
-    table.to_csv(tmp_path / "rows.csv", index=False)
-    assert main(["y ~ a + b", str(tmp_path / "rows.csv"), "--model", "gamma", "--seed", "1"]) in (0, None)
-    assert "Gamma model selection" in capsys.readouterr().out
 
 
 @pytest.mark.statistical

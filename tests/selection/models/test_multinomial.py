@@ -15,7 +15,6 @@ from scipy.stats import chi2, multivariate_t, norm
 from scipy.stats.qmc import Sobol
 
 import pyrjsel as rj
-from pyrjsel.__main__ import main
 from pyrjsel.selection.evidence.laplace import MarginalLikelihood
 
 FORMULA = "kind ~ a + b + C(level)"
@@ -406,24 +405,6 @@ def test_extended_runs_are_longer_runs(model, drawn):
     longer = drawn.extend(100)
     pd.testing.assert_frame_equal(longer.inclusion, once.inclusion)
     pd.testing.assert_frame_equal(longer.coefficients, once.coefficients)
-
-
-def test_the_command_line(table, tmp_path, capsys):
-    table.to_csv(tmp_path / "rows.csv", index=False)
-    main(
-        [
-            FORMULA,
-            str(tmp_path / "rows.csv"),
-            "--model",
-            "multinomial",
-            "--seed",
-            "1",
-            "--out",
-            str(tmp_path / "out"),
-        ]
-    )
-    assert "Multinomial model selection" in capsys.readouterr().out
-    assert {path.name for path in (tmp_path / "out").iterdir()} >= {"summary.txt", "coefficients.csv"}
 
 
 # ---------------------------------------------------------------------- responses

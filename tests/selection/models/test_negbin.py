@@ -12,7 +12,6 @@ from scipy import special, stats
 from turns import every
 
 import pyrjsel as rj
-from pyrjsel.__main__ import main
 from pyrjsel.selection.comparable import same_data, same_space
 
 N = 90
@@ -347,12 +346,6 @@ def test_bad_counts_are_errors(table, change, message):
 def test_surrogate_jumps_need_a_known_theta(unknown):
     with pytest.raises(rj.ParameterError, match=r"'surrogate' .* if theta, shape or sigma is unknown"):
         unknown.fit(sampler="rjmcmc", surrogate=1)
-
-
-def test_the_command_line_knows_it(table, tmp_path, capsys):
-    table.to_csv(tmp_path / "rows.csv", index=False)
-    assert main(["y ~ a + b", str(tmp_path / "rows.csv"), "--model", "negbin", "--seed", "1"]) in (0, None)
-    assert "Negative binomial model selection" in capsys.readouterr().out
 
 
 @pytest.mark.statistical

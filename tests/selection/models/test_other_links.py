@@ -11,7 +11,6 @@ import statsmodels.api as sm
 from scipy import stats
 
 import pyrjsel as rj
-from pyrjsel.__main__ import main
 
 MAKE = {"probit": rj.probit, "cloglog": rj.cloglog}
 LINK = {"probit": sm.families.links.Probit(), "cloglog": sm.families.links.CLogLog()}
@@ -150,9 +149,3 @@ def test_separated_classes_are_named(link):
 def test_checks_of_new_data(enumerated):
     """A model that is true passes its own checks: p-values below 1e-3 of four statistics are a fault."""
     assert np.all(enumerated.check(rng=2)["p_value"] > 1e-3)
-
-
-def test_the_command_line_knows_them(link, table, tmp_path, capsys):
-    table.assign(y=(table["y"] > 0.5).astype(int)).to_csv(tmp_path / "rows.csv", index=False)
-    assert main(["y ~ a + b", str(tmp_path / "rows.csv"), "--model", link, "--seed", "1"]) in (0, None)
-    assert "model selection" in capsys.readouterr().out

@@ -5,7 +5,6 @@ import pandas as pd
 import pytest
 
 import pyrjsel as rj
-from pyrjsel.__main__ import main
 
 
 @pytest.fixture(scope="module")
@@ -70,10 +69,3 @@ def test_models_of_some_levels_and_models_from_chunks(frame):
     chunks = rj.linear(formula, [frame[:70], frame[70:]], always=["x[c]"]).fit(rng=1)
     # Sums over chunks add in another order.
     assert np.allclose(chunks.inclusion["posterior"], whole.inclusion["posterior"], rtol=1e-9)
-
-
-def test_the_command_line_merges_levels(frame, tmp_path, monkeypatch, capsys):
-    monkeypatch.chdir(tmp_path)
-    frame.to_csv("rows.csv", index=False)
-    assert main(["event ~ C(x, merge=True) + z", "rows.csv", "--quiet"]) == 0
-    assert "x[c]" in capsys.readouterr().out

@@ -11,7 +11,6 @@ from scipy.special import logsumexp
 from turns import by_turns
 
 import pyrjsel as rj
-from pyrjsel.__main__ import main
 
 N = 40
 FORMULA = "y ~ a + b + C(level)"
@@ -236,13 +235,6 @@ def test_rows_in_chunks_with_few_distinct_ones():
     whole = rj.negbin("y ~ a + b", frame, **options).fit(rng=1)
     parts = rj.negbin("y ~ a + b", lambda: iter([frame[:120], frame[120:]]), **options).fit(rng=1)
     np.testing.assert_allclose(parts.posterior.inclusion, whole.posterior.inclusion, rtol=1e-6)
-
-
-def test_the_command_line_knows_them(tables, tmp_path, capsys):
-    tables["negbin"].to_csv(tmp_path / "rows.csv", index=False)
-    words = ["y ~ a + b", str(tmp_path / "rows.csv"), "--model", "negbin", "--seed", "1"]
-    assert main([*words, "--coef-prior", "hyper-g"]) in (0, None)
-    assert "HyperG" in capsys.readouterr().out
 
 
 @pytest.mark.parametrize("family", ["negbin", "gamma", "student"])

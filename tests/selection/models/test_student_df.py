@@ -11,7 +11,6 @@ from scipy.special import logsumexp
 from turns import by_turns
 
 import pyrjsel as rj
-from pyrjsel.__main__ import main
 from pyrjsel.selection.comparable import same_data
 from pyrjsel.selection.samplers.reversible_jump.rjmcmc import make_chain
 
@@ -346,15 +345,6 @@ def test_ties_within_levels_are_fitted_perfectly(df):
     assert results.models.set_index("terms").loc[[("level",)], "deviance"].item() == -np.inf
     with pytest.raises(rj.DataError, match="posterior mode of 2 of 4 models was not found"):
         rj.linear("y ~ level + other", frame, errors="student", df=df, coef_prior=rj.HyperG()).fit(rng=1)
-
-
-def test_the_command_line_knows_it(tmp_path, capsys):
-    TABLES["heavy"].to_csv(tmp_path / "rows.csv", index=False)
-    words = ["y ~ a + b", str(tmp_path / "rows.csv"), "--seed", "1", "--errors", "student"]
-    assert main([*words, "--df", "estimate"]) in (0, None)
-    assert "Student t, unknown df" in capsys.readouterr().out
-    assert main([*words, "--df", "many"]) not in (0, None)
-    assert "'estimate'" in capsys.readouterr().err
 
 
 @pytest.mark.statistical

@@ -11,7 +11,6 @@ from scipy import optimize, stats
 from scipy.special import logsumexp
 
 import pyrjsel as rj
-from pyrjsel.__main__ import main
 from pyrjsel.families._binary import evaluated
 from pyrjsel.families._student import STUDENT
 from pyrjsel.selection.comparable import same_data
@@ -587,15 +586,6 @@ def test_ties_that_leave_sigma_without_a_posterior_are_errors(table):
 def test_surrogate_jumps_need_a_known_sigma(model):
     with pytest.raises(rj.ParameterError, match=r"'surrogate' .* sigma"):
         model.fit(sampler="rjmcmc", surrogate=1)
-
-
-def test_the_command_line_knows_it(table, tmp_path, capsys):
-    table.to_csv(tmp_path / "rows.csv", index=False)
-    words = ["y ~ a + b", str(tmp_path / "rows.csv"), "--seed", "1", "--errors", "student", "--df", "5"]
-    assert main(words) in (0, None)
-    assert "Student t, 5 df" in capsys.readouterr().out
-    assert main([*words[:2], "--model", "poisson", "--df", "5"]) not in (0, None)
-    assert "--df" in capsys.readouterr().err
 
 
 def test_stackloss():

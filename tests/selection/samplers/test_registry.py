@@ -1,6 +1,5 @@
-"""The registry of samplers: what `fit`, the command line, documentation and files take from it."""
+"""The registry of samplers: what `fit`, documentation and files take from it."""
 
-import argparse
 import re
 import warnings
 from dataclasses import fields
@@ -10,7 +9,6 @@ import pandas as pd
 import pytest
 
 import pyrjsel as rj
-from pyrjsel._command import add_arguments
 from pyrjsel.selection.samplers import registry
 from pyrjsel.selection.samplers.automatic import draws_of
 from pyrjsel.selection.samplers.registry import NAMES, SAMPLERS, most_enumerated, samplers_of
@@ -111,10 +109,6 @@ def test_auto_does_not_enumerate_a_million_integrals():
 
 
 def test_one_list_of_names():
-    parser = argparse.ArgumentParser()
-    add_arguments(parser)
-    (choices,) = (item.choices for item in parser._actions if item.dest == "sampler")
-    assert choices == ("auto", *NAMES)
     listed = re.search(r"sampler : \{(.*)\}", rj.LogitSelection.fit.__doc__)[1]
     assert [name.strip('"') for name in listed.split(", ")] == ["auto", *NAMES]
 
