@@ -55,7 +55,7 @@ OPTIONAL = {
     "cloudpickle", "dask", "distributed", "matplotlib", "narwhals", "pyarrow",
 }  # fmt: skip
 # Required, but costly to import and used by few fits: imported in this file alone, inside functions.
-AT_USE = {"joblib": "runtime/workers.py", "tqdm": "runtime/progress.py"}
+AT_USE = {"joblib": "runtime/workers.py", "tqdm": "runtime/signals.py"}
 # Only this unit may import that package, at the top or anywhere.
 RESERVED = {"sklearn": "sklearn"}
 # Only this file may import that package.

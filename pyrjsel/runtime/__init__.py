@@ -1,7 +1,6 @@
 """Chains: seeds, blocks, workers, progress, interrupts and checkpoints. Independent of all models."""
 
 from pyrjsel.runtime.accuracy import AUTO, MCSE, MOST, USUAL, WARM, Accuracy, Figure, Refused, Rule, above
-from pyrjsel.runtime.blas import one_blas_thread
 from pyrjsel.runtime.chain_ends import ChainEnd, Ends, by_chain, known_ends
 from pyrjsel.runtime.chains import (
     ChainJob,
@@ -13,11 +12,9 @@ from pyrjsel.runtime.chains import (
     run_chains,
 )
 from pyrjsel.runtime.checkpoint import Checkpoint
-from pyrjsel.runtime.folds import deal
-from pyrjsel.runtime.memory import release
-from pyrjsel.runtime.refits import Refits
+from pyrjsel.runtime.refits import Refits, deal
+from pyrjsel.runtime.resources import RunTime, Stopwatch, one_blas_thread, release
 from pyrjsel.runtime.settings import FitSettings, power_of_2
-from pyrjsel.runtime.stopwatch import RunTime, Stopwatch
 
 __all__ = [
     "AUTO",

@@ -1,11 +1,13 @@
-"""Final states of chains, from which they can be resumed."""
+"""States in which chains continue: kept in memory between rounds, or saved at the end of a run."""
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from typing import Any
 
 import numpy as np
 
 from pyrjsel._errors import NotAvailableError
+from pyrjsel.runtime.resources import RunTime
 from pyrjsel.storage import Content, Plain
 
 
@@ -147,3 +149,29 @@ def known_ends(ends: Ends | None) -> Ends:
             "more draws."
         )
     return ends
+
+
+class LiveChains:
+    """The chains of this process that continue in the next round, with their iterations and run times.
+
+    A worker process gets an empty collection: its chains resume from their saved states.
+    """
+
+    def __init__(self) -> None:
+        self._held: dict[int, tuple[Any, int, RunTime]] = {}
+
+    def keep(self, chain: int, runner: Any, done: int, spent: RunTime) -> None:
+        """Keep a chain, without what it can make again."""
+        if hasattr(runner, "rest"):
+            runner.rest()
+        self._held[chain] = runner, done, spent
+
+    def take(self, chain: int, job: Any) -> tuple[Any, int, RunTime] | None:
+        """Return a chain that continues with `job`, if it is here."""
+        held = self._held.pop(chain, None)
+        if held is not None:
+            held[0].job = job
+        return held
+
+    def __reduce__(self) -> tuple[Callable[[], "LiveChains"], tuple[()]]:
+        return LiveChains, ()

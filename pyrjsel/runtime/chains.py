@@ -15,15 +15,10 @@ from numpy.random.bit_generator import ISpawnableSeedSequence
 from pyrjsel._called import called, named
 from pyrjsel._errors import NotAvailableError, StoreError, WorkerError
 from pyrjsel._validate import bad_value, check_bool, check_int, listed
-from pyrjsel.runtime.blas import one_blas_thread
-from pyrjsel.runtime.chain_ends import ChainEnd, Ends
+from pyrjsel.runtime.chain_ends import ChainEnd, Ends, LiveChains
 from pyrjsel.runtime.checkpoint import ChainFile, Checkpoint
-from pyrjsel.runtime.interrupt import InterruptGuard, ignore_in_worker
-from pyrjsel.runtime.live_chains import LiveChains
-from pyrjsel.runtime.memory import release
-from pyrjsel.runtime.progress import ProgressBar
-from pyrjsel.runtime.signals import RemoteSignals, Signals
-from pyrjsel.runtime.stopwatch import RunTime, Stopwatch
+from pyrjsel.runtime.resources import RunTime, Stopwatch, one_blas_thread, release
+from pyrjsel.runtime.signals import InterruptGuard, ProgressBar, RemoteSignals, Signals, ignore_in_worker
 from pyrjsel.runtime.workers import ATTEMPTS, count_workers, received, run_tasks, seconds_alone
 from pyrjsel.storage import Content, Plain
 

@@ -24,8 +24,7 @@ from pyrjsel._typing import RNGLike, SeedLike
 from pyrjsel._validate import bad_value, check_path, check_rng, listed, show
 from pyrjsel._version import __version__
 from pyrjsel.runtime.chain_ends import ChainEnd
-from pyrjsel.runtime.lock import lock
-from pyrjsel.runtime.stopwatch import RunTime
+from pyrjsel.runtime.resources import RunTime, lock
 from pyrjsel.storage import (
     Content,
     Document,

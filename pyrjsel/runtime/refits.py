@@ -1,12 +1,15 @@
-"""Repeated fits of a model with other rows or priors, identified in errors and warnings."""
+"""Repeated fits of a model with other rows or priors: folds of rows, and names in errors and warnings."""
 
 import re
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
 
+import numpy as np
+
 from pyrjsel._errors import PyrjselError
 from pyrjsel._once import catching_warnings
+from pyrjsel._typing import FloatArray, IntArray
 from pyrjsel._validate import listed
 from pyrjsel._warnings import warn
 
@@ -52,3 +55,16 @@ class Refits:
                 else f" (The numbers are those of {self.kind.lower()} {labels[0]}.)"
             )
             warn(f"{self.kind}{several} {listed(labels)}: {text}{alike}", category)
+
+
+def deal(y: FloatArray, count: int, rng: np.random.Generator) -> IntArray:
+    """Assign observations to folds in the order of `y`, ties at random: each `count` to different folds.
+
+    Sizes differ by at most one, and every fold has about the same distribution of `y`.
+    """
+    order = np.lexsort((rng.random(y.size), y))
+    fold = np.empty(y.size, dtype=np.int64)
+    for begin in range(0, y.size, count):
+        block = order[begin : begin + count]
+        fold[block] = rng.permutation(count)[: block.size]
+    return fold

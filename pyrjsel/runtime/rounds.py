@@ -14,14 +14,11 @@ from typing import Any
 import numpy as np
 
 from pyrjsel.runtime.accuracy import Accuracy, Clock, Figure, Rule, missed, worst
-from pyrjsel.runtime.blas import one_blas_thread
-from pyrjsel.runtime.chain_ends import ChainEnd, Ends
+from pyrjsel.runtime.chain_ends import ChainEnd, Ends, LiveChains
 from pyrjsel.runtime.chains import ChainsOutcome, ResumableJob, run_chains, spawn_seeds
 from pyrjsel.runtime.checkpoint import Checkpoint
-from pyrjsel.runtime.interrupt import InterruptGuard
-from pyrjsel.runtime.live_chains import LiveChains
-from pyrjsel.runtime.signals import Signals
-from pyrjsel.runtime.stopwatch import RunTime, Stopwatch
+from pyrjsel.runtime.resources import RunTime, Stopwatch, one_blas_thread
+from pyrjsel.runtime.signals import InterruptGuard, Signals
 from pyrjsel.runtime.workers import count_workers, seconds_alone
 from pyrjsel.storage import Content
 

@@ -16,8 +16,8 @@ from pyrjsel.runtime.accuracy import AUTO, MCSE, MOST, USUAL, WARM, Accuracy, Ru
 from pyrjsel.runtime.chain_ends import Ends
 from pyrjsel.runtime.chains import ChainsOutcome, DrawnChains, ResumableJob, run_chains
 from pyrjsel.runtime.checkpoint import Checkpoint
+from pyrjsel.runtime.resources import RunTime, Stopwatch
 from pyrjsel.runtime.rounds import Jobs, Rounds
-from pyrjsel.runtime.stopwatch import RunTime, Stopwatch
 from pyrjsel.storage import Content, Plain
 
 # Limits of a run: draws are counted in int32, iterations of a chain in int64.

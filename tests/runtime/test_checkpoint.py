@@ -165,7 +165,7 @@ def test_two_runs_at_once_are_refused(monkeypatch, folder):
                 run(folder, chains=1)
 
     monkeypatch.setattr(WalkRunner, "advance", meeting)
-    monkeypatch.setattr("pyrjsel.runtime.lock.PATIENCE", 0.1)
+    monkeypatch.setattr("pyrjsel.runtime.resources.PATIENCE", 0.1)
     assert run(folder, chains=1).results == plain_run(chains=1).results
     assert met
 

@@ -8,7 +8,7 @@ from threading import Thread
 import numpy as np
 import pytest
 
-from pyrjsel.runtime import chains, memory
+from pyrjsel.runtime import chains, resources
 
 
 def resident():
@@ -16,7 +16,7 @@ def resident():
 
 
 @pytest.mark.skipif(not sys.platform.startswith("linux"), reason="resident memory is read where Linux has it")
-@pytest.mark.skipif(memory._trim() is None, reason="the C library has no pools that can be trimmed")
+@pytest.mark.skipif(resources._trim() is None, reason="the C library has no pools that can be trimmed")
 def test_what_a_thread_has_freed_is_given_back():
     """Arrays below the least size that has pages of its own come from the thread's pool."""
     last = []
@@ -31,7 +31,7 @@ def test_what_a_thread_has_freed_is_given_back():
     thread.start()
     thread.join()
     before = resident()
-    memory.release()
+    resources.release()
     # 80 MB less what other threads of the process took meanwhile.
     assert before - resident() > 40e6
 
@@ -57,8 +57,8 @@ def test_runs_of_several_threads_give_back_what_they_used(monkeypatch, workers, 
 
 
 def test_systems_without_such_pools_do_nothing(monkeypatch):
-    memory._trim.cache_clear()
+    resources._trim.cache_clear()
     monkeypatch.setattr(sys, "platform", "win32")
-    assert memory._trim() is None
-    memory.release()
-    memory._trim.cache_clear()
+    assert resources._trim() is None
+    resources.release()
+    resources._trim.cache_clear()

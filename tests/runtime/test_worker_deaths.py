@@ -13,7 +13,7 @@ from threadpoolctl import threadpool_info
 
 import pyrjsel as rj
 from pyrjsel.runtime import Checkpoint, FitSettings, chains, checkpoint, run_chains, workers
-from pyrjsel.runtime.blas import one_blas_thread
+from pyrjsel.runtime.resources import one_blas_thread
 from pyrjsel.runtime.signals import Signals
 
 pytestmark = pytest.mark.skipif(
