@@ -12,7 +12,7 @@ import pandas as pd
 import pytest
 
 from pyrjsel import datasets
-from pyrjsel.datasets import _files
+from pyrjsel.datasets import _datasets
 
 COHORT_SHA256 = "35468ee1fe3b0592147e3f5f9ce769092b5f75827a4fc590c8c490febaf554ea"
 LOADERS = [
@@ -43,7 +43,7 @@ def minimum_deviance(y, columns):
 
 
 def test_cohort_is_the_right_file():
-    assert hashlib.sha256(_files.read_bytes("pneumonia/cohort.csv.gz")).hexdigest() == COHORT_SHA256
+    assert hashlib.sha256(_datasets.read_bytes("pneumonia/cohort.csv.gz")).hexdigest() == COHORT_SHA256
 
 
 def test_cohort_shape_and_deaths():
@@ -222,7 +222,7 @@ def test_ionosphere():
 
 
 def test_floats_are_read_to_the_last_bit():
-    lines = _files.read_text("classic/uscrime.csv").splitlines()
+    lines = _datasets.read_text("classic/uscrime.csv").splitlines()
     position = lines[0].replace('"', "").split(",").index("Prob")
     expected = [float(line.split(",")[position]) for line in lines[1:]]
     assert datasets.uscrime().data["Prob"].tolist() == expected

@@ -16,7 +16,7 @@ import numpy as np
 
 from pyrjsel._core import special
 from pyrjsel._typing import ByteArray, FloatArray
-from pyrjsel.distributions.quadrature import DEPTH, draw, find_nodes
+from pyrjsel.distributions import DEPTH, draw, find_nodes
 from pyrjsel.selection.regression.gaussian import ROUNDING, GaussianRegression
 
 # Largest step in log sigma^2, absolute and relative to the width sqrt(2 / N) of a peak; as for g.

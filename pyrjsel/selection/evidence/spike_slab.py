@@ -5,7 +5,7 @@ import numpy as np
 from pyrjsel._core import special
 from pyrjsel._once import alone, kept_property
 from pyrjsel._typing import ByteArray, FloatArray
-from pyrjsel.distributions.quadrature import DEPTH, draw, find_nodes
+from pyrjsel.distributions import DEPTH, draw, find_nodes
 from pyrjsel.selection.evidence._variance import VarianceEvidence
 from pyrjsel.selection.evidence.fixed_scale import MARGIN, NARROW, STEP
 from pyrjsel.selection.evidence.gaussian import ModelMoments, SingleModels, variance_evidence

@@ -18,7 +18,7 @@ from numpy.polynomial import chebyshev
 
 from pyrjsel._once import kept_property
 from pyrjsel._typing import FloatArray
-from pyrjsel.distributions.quadrature import draw, find_nodes
+from pyrjsel.distributions import draw, find_nodes
 from pyrjsel.selection.priors.base import DistributionOfG
 
 # Range of log g with the mass of every posterior of g to double precision: densities of log g decay at least

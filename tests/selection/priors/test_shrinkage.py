@@ -9,7 +9,7 @@ from scipy.special import hyp2f1
 from turns import by_turns
 
 import pyrjsel as rj
-from pyrjsel.distributions.quadrature import draw
+from pyrjsel.distributions import draw
 from pyrjsel.selection.priors._score import GaussianScore
 from pyrjsel.selection.priors.shrinkage import Shrinkage
 
