@@ -1,6 +1,7 @@
-"""The name of what the user called, read from the stack, for the errors and warnings of the package."""
+"""The user's call, read from the stack: its name for errors, and its line for warnings."""
 
 import sys
+import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
@@ -99,3 +100,16 @@ def _name(frame: FrameType) -> str:
     if "<" in frame.f_code.co_qualname or name.startswith("__"):
         return ""  # a comprehension, a function inside another, a descriptor
     return f"{kind.__name__}.{name}" if hasattr(kind, "fit") else name
+
+
+def warn(message: str, category: type[Warning]) -> None:
+    """Warn, and point at the innermost line of the user's own code on the stack.
+
+    Parameters
+    ----------
+    message : str
+        What is to be said.
+    category : type
+        A class of warnings of :mod:`pyrjsel`.
+    """
+    warnings.warn(message, category, stacklevel=1 + sum(1 for _ in inside(sys._getframe())))

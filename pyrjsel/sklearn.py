@@ -30,12 +30,11 @@ from sklearn.utils import Tags, check_random_state, column_or_1d, get_tags
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
 
-from pyrjsel._called import called
+from pyrjsel._called import called, warn
 from pyrjsel._core import special
 from pyrjsel._errors import DataError, RankWarning
 from pyrjsel._typing import FloatArray
 from pyrjsel._validate import bad_value, check_choice, check_real, listed, unmasked
-from pyrjsel._warnings import warn
 from pyrjsel.design import as_pandas
 from pyrjsel.design.categories import are_numbers
 from pyrjsel.mixture import MixtureClassifier, MixtureResults

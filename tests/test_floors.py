@@ -24,7 +24,6 @@ FLOORS = {
         "_typing",
         "_validate",
         "_version",
-        "_warnings",
     ],
     1: ["_core"],
     2: ["storage", "families", "distributions", "design", "model_space", "runtime"],
@@ -38,7 +37,6 @@ FLOOR = {unit: floor for floor, units in FLOORS.items() for unit in units}
 SIBLINGS = {
     "_typing": {"_errors"},
     "_validate": {"_called", "_errors", "_typing"},
-    "_warnings": {"_called"},
     "design": {"storage"},
     "model_space": {"design"},
     "runtime": {"storage"},

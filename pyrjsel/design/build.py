@@ -7,11 +7,10 @@ from typing import Protocol
 import numpy as np
 import pandas as pd
 
-from pyrjsel._called import called
+from pyrjsel._called import called, warn
 from pyrjsel._errors import DataError, FormulaError, MissingDataWarning, ParameterError
 from pyrjsel._typing import BoolArray, FloatArray, IntArray
 from pyrjsel._validate import check_choice, counted
-from pyrjsel._warnings import warn
 from pyrjsel.design.categories import (
     Categories,
     are_numbers,

@@ -8,11 +8,10 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from pyrjsel._called import called
+from pyrjsel._called import called, warn
 from pyrjsel._errors import DataError, DataWarning
 from pyrjsel._typing import FloatArray, IntArray
 from pyrjsel._validate import check_unicode, show
-from pyrjsel._warnings import warn
 from pyrjsel.design.frame import Level, plain_level
 from pyrjsel.design.safety import Expression
 

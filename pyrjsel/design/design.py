@@ -7,11 +7,10 @@ from typing import Any, TypeVar
 import numpy as np
 import pandas as pd
 
-from pyrjsel._called import called
+from pyrjsel._called import called, warn
 from pyrjsel._errors import DataError, ExtrapolationWarning
 from pyrjsel._typing import BoolArray, FloatArray, IntArray
 from pyrjsel._validate import counted, listed, unknown_name
-from pyrjsel._warnings import warn
 from pyrjsel.design.algebra import parse_terms
 from pyrjsel.design.arrays import build_arrays, new_table
 from pyrjsel.design.build import (

@@ -7,11 +7,10 @@ from typing import Any, TypeVar
 import numpy as np
 import pandas as pd
 
-from pyrjsel._called import called
+from pyrjsel._called import called, warn
 from pyrjsel._errors import DataError, PyrjselWarning, UnknownNameError
 from pyrjsel._typing import BoolArray, FloatArray, IntArray
 from pyrjsel._validate import check_choice, counted, missing_column
-from pyrjsel._warnings import warn
 from pyrjsel.design.build import Response, check_finite
 from pyrjsel.design.categories import Categories, listed_levels
 from pyrjsel.design.evaluate import Evaluator

@@ -12,10 +12,10 @@ from math import prod
 
 import numpy as np
 
+from pyrjsel._called import warn
 from pyrjsel._errors import DataWarning
 from pyrjsel._typing import BoolArray, FloatArray, IntArray
 from pyrjsel._validate import listed
-from pyrjsel._warnings import warn
 from pyrjsel.design.safety import Expression, powers_of
 
 # Differences from the combination, relative to its terms, that are rounding.

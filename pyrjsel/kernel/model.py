@@ -9,13 +9,12 @@ import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike
 
-from pyrjsel._called import called
+from pyrjsel._called import called, warn
 from pyrjsel._docstrings import repeat_parameters
 from pyrjsel._errors import ConvergenceWarning, ParameterError
 from pyrjsel._once import kept_property
 from pyrjsel._typing import FloatArray, RNGLike, SeedLike
 from pyrjsel._validate import check_int, check_rng, counted
-from pyrjsel._warnings import warn
 from pyrjsel.design import Design, DesignData, TableLike
 from pyrjsel.kernel.kernels import KernelFunction
 from pyrjsel.kernel.options import ChainOptions, choose

@@ -6,11 +6,10 @@ from typing import Any, Self
 import numpy as np
 import pandas as pd
 
-from pyrjsel._called import called
+from pyrjsel._called import called, warn
 from pyrjsel._errors import DataError, ExtrapolationWarning, NotAvailableError
 from pyrjsel._typing import FloatArray
 from pyrjsel._validate import check_bool, counted, listed
-from pyrjsel._warnings import warn
 from pyrjsel.design import AbsentArray
 from pyrjsel.kernel.plots import POINTS, plot_fit
 from pyrjsel.kernel.prediction import FAR, KernelPrediction, WidthPart

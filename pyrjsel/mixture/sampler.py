@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from pyrjsel._called import warn
 from pyrjsel._errors import ConvergenceWarning
 from pyrjsel._typing import ByteArray, FloatArray, IntArray
-from pyrjsel._warnings import warn
 from pyrjsel.mixture._chain import Chain
 from pyrjsel.mixture._labels import LabelChain
 from pyrjsel.mixture._mixture import MixtureChain, MixtureLadder

@@ -6,9 +6,9 @@ from typing import Any
 
 import pandas as pd
 
+from pyrjsel._called import warn
 from pyrjsel._errors import PyrjselWarning
 from pyrjsel._validate import check_choice, check_real
-from pyrjsel._warnings import warn
 from pyrjsel.design import InputDesign, InputRows
 from pyrjsel.mixture.options import PROPOSALS
 from pyrjsel.mixture.priors import LEAST_SHAPE, KernelPrior, MixturePrior

@@ -5,10 +5,9 @@ from typing import Any
 
 import numpy as np
 
-from pyrjsel._called import called
+from pyrjsel._called import called, warn
 from pyrjsel._errors import DataError, MissingDataWarning, ParameterError, PyrjselWarning
 from pyrjsel._validate import bad_value, check_choice, check_int, listed
-from pyrjsel._warnings import warn
 from pyrjsel.design import InputDesign, InputRows
 from pyrjsel.mixture.priors import KernelPrior, MixturePrior
 from pyrjsel.mixture.problem import BACKGROUNDS

@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from pyrjsel._called import warn
 from pyrjsel._errors import ConvergenceWarning
 from pyrjsel._typing import FloatArray
-from pyrjsel._warnings import warn
 from pyrjsel.patterns._slice import UPDATES, PatternChain
 from pyrjsel.patterns.draws import PatternDraws
 from pyrjsel.patterns.options import Options

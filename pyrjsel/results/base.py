@@ -12,13 +12,13 @@ from typing import TYPE_CHECKING, Any, ClassVar, Generic, TypeVar
 import numpy as np
 import pandas as pd
 
+from pyrjsel._called import warn
 from pyrjsel._docstrings import fill_inherited
 from pyrjsel._errors import NotAvailableError, PyrjselWarning
 from pyrjsel._lazy import late
 from pyrjsel._once import catching_warnings
 from pyrjsel._validate import bad_value, check_bool, check_file, check_int
 from pyrjsel._version import __version__
-from pyrjsel._warnings import warn
 from pyrjsel.report import Plot, budget_steps, draw_pictures, html_page, results_html
 from pyrjsel.results.protocols import FittedModel
 from pyrjsel.results.saved import pairs_from_plain

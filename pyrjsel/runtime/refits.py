@@ -7,11 +7,11 @@ from contextlib import contextmanager
 
 import numpy as np
 
+from pyrjsel._called import warn
 from pyrjsel._errors import PyrjselError
 from pyrjsel._once import catching_warnings
 from pyrjsel._typing import FloatArray, IntArray
 from pyrjsel._validate import listed
-from pyrjsel._warnings import warn
 
 NUMBER = re.compile(r"\d[\d.,]*\b")
 

@@ -16,9 +16,9 @@ from typing import Any
 
 import numpy as np
 
+from pyrjsel._called import warn
 from pyrjsel._errors import WorkerWarning
 from pyrjsel._validate import bad_value, listed
-from pyrjsel._warnings import warn
 
 # Attempts at a task: all tasks at once, again all that are left, and again one at a time, since the death of
 # one worker process ends its neighbours.

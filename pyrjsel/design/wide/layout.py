@@ -9,11 +9,10 @@ import numpy as np
 import pandas as pd
 import scipy
 
-from pyrjsel._called import called
+from pyrjsel._called import called, warn
 from pyrjsel._errors import DataError, PyrjselWarning, RankWarning
 from pyrjsel._typing import BoolArray, FloatArray, IntArray
 from pyrjsel._validate import check_choice, counted, listed
-from pyrjsel._warnings import warn
 from pyrjsel.design.arrays import checked_sparse, new_table, response_of
 from pyrjsel.design.build import (
     DesignData,

@@ -6,10 +6,10 @@ from dataclasses import dataclass, field, fields
 import numpy as np
 import pandas as pd
 
+from pyrjsel._called import warn
 from pyrjsel._errors import ConvergenceWarning
 from pyrjsel._once import kept_property
 from pyrjsel._typing import FloatArray
-from pyrjsel._warnings import warn
 from pyrjsel.kernel.posterior import EqualDraws, KernelPosterior
 from pyrjsel.kernel.samplers.columns import Columns
 from pyrjsel.kernel.samplers.particles import loop_of, start

@@ -6,12 +6,12 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 import pandas as pd
 
+from pyrjsel._called import warn
 from pyrjsel._core import special
 from pyrjsel._errors import ConvergenceWarning
 from pyrjsel._once import kept_property
 from pyrjsel._typing import FloatArray, IntArray
 from pyrjsel._validate import counted
-from pyrjsel._warnings import warn
 from pyrjsel.kernel.kernels import Kernel
 from pyrjsel.kernel.options import FilterOptions
 from pyrjsel.kernel.posterior import Basis, EqualDraws, KernelPosterior

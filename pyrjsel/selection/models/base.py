@@ -11,13 +11,12 @@ import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike
 
-from pyrjsel._called import called, named
+from pyrjsel._called import called, named, warn
 from pyrjsel._errors import DataError, NotAvailableError, RankWarning
 from pyrjsel._lazy import late
 from pyrjsel._once import kept_property
 from pyrjsel._typing import BoolArray, FloatArray, RNGLike, SeedLike
 from pyrjsel._validate import bad_value, check_rng, counted, unknown_option
-from pyrjsel._warnings import warn
 from pyrjsel.design import (
     Aliases,
     Chunks,

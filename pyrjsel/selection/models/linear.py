@@ -10,12 +10,11 @@ import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike
 
-from pyrjsel._called import called
+from pyrjsel._called import called, warn
 from pyrjsel._errors import NotAvailableError, PyrjselWarning
 from pyrjsel._lazy import late
 from pyrjsel._typing import BoolArray, FloatArray
 from pyrjsel._validate import bad_value, check_choice
-from pyrjsel._warnings import warn
 from pyrjsel.design import Chunks, Design, DesignData, RowSource, WideRows, Work, as_wide
 from pyrjsel.distributions import InverseGamma
 from pyrjsel.families import Family, Gaussian, Student

@@ -7,9 +7,8 @@ import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike
 
-from pyrjsel._called import called
+from pyrjsel._called import called, warn
 from pyrjsel._errors import DataWarning
-from pyrjsel._warnings import warn
 from pyrjsel.design import DesignData, RowSource
 from pyrjsel.distributions import LogNormal
 from pyrjsel.families import NegativeBinomial

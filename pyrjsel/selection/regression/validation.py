@@ -4,11 +4,10 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from pyrjsel._called import called
+from pyrjsel._called import called, warn
 from pyrjsel._errors import DataError, DataWarning, FormulaError
 from pyrjsel._typing import FloatArray
 from pyrjsel._validate import listed
-from pyrjsel._warnings import warn
 from pyrjsel.design import Design
 from pyrjsel.families import Family
 

@@ -10,12 +10,11 @@ import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike
 
-from pyrjsel._called import called
+from pyrjsel._called import called, warn
 from pyrjsel._errors import ConvergenceWarning, ParameterError
 from pyrjsel._once import kept_property
 from pyrjsel._typing import FloatArray, IntArray
 from pyrjsel._validate import bad_value, check_real, listed
-from pyrjsel._warnings import warn
 from pyrjsel.model_space import BUDGET_TOLERANCE
 from pyrjsel.report import plot_frontier, scalar_stats
 from pyrjsel.selection.comparable import same_data, same_space

@@ -12,14 +12,13 @@ import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike
 
-from pyrjsel._called import called, named
+from pyrjsel._called import called, named, warn
 from pyrjsel._core import special
 from pyrjsel._core._rows import ranges, summaries
 from pyrjsel._errors import ConvergenceWarning, DataError, NotAvailableError, PyrjselError
 from pyrjsel._once import kept_property
 from pyrjsel._typing import BoolArray, ByteArray, FloatArray
 from pyrjsel._validate import bad_value, check_choice, check_real, counted
-from pyrjsel._warnings import warn
 from pyrjsel.design import (
     Chunks,
     Design,

@@ -8,11 +8,11 @@ from typing import Any, TypeVar
 import numpy as np
 import pandas as pd
 
+from pyrjsel._called import warn
 from pyrjsel._errors import NotAvailableError, PyrjselWarning
 from pyrjsel._once import kept_property
 from pyrjsel._typing import ByteArray, FloatArray, IntArray
 from pyrjsel._validate import check_choice
-from pyrjsel._warnings import warn
 from pyrjsel.design import WideRows
 from pyrjsel.families import Values
 from pyrjsel.model_space import PriorInclusion, PriorSizes, prior_inclusion_of, sizes_of

@@ -20,9 +20,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from pyrjsel._called import warn
 from pyrjsel._errors import ConvergenceWarning, DataError
 from pyrjsel._typing import BoolArray, ByteArray, FloatArray, IntArray
-from pyrjsel._warnings import warn
 from pyrjsel.model_space import ModelSpace, PackedModels, Space
 from pyrjsel.runtime import FitSettings, Refused
 from pyrjsel.selection.evidence.laplace import MarginalLikelihood

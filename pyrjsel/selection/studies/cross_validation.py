@@ -10,12 +10,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pandas as pd
 
-from pyrjsel._called import called
+from pyrjsel._called import called, warn
 from pyrjsel._errors import DataError, ExtrapolationWarning, NotAvailableError
 from pyrjsel._lazy import late
 from pyrjsel._typing import BoolArray, FloatArray
 from pyrjsel._validate import bad_value, check_bool
-from pyrjsel._warnings import warn
 from pyrjsel.design import Aliases, DesignData, WideRows
 from pyrjsel.families import Family
 from pyrjsel.report import results_html

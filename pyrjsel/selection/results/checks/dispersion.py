@@ -6,11 +6,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from pyrjsel._called import warn
 from pyrjsel._core import special
 from pyrjsel._errors import DispersionWarning
 from pyrjsel._typing import FloatArray, IntArray
 from pyrjsel._validate import beyond
-from pyrjsel._warnings import warn
 from pyrjsel.design import DesignData
 from pyrjsel.families import Family, Poisson
 from pyrjsel.selection.evidence.laplace import MarginalLikelihood

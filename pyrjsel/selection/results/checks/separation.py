@@ -5,10 +5,10 @@ from __future__ import annotations
 import numpy as np
 import scipy
 
+from pyrjsel._called import warn
 from pyrjsel._errors import DataError, SeparationWarning
 from pyrjsel._typing import ByteArray
 from pyrjsel._validate import listed
-from pyrjsel._warnings import warn
 from pyrjsel.selection.evidence._laplace import ModeFinder
 from pyrjsel.selection.evidence.laplace import MarginalLikelihood
 from pyrjsel.selection.posterior import Posterior

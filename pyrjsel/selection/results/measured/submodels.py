@@ -11,12 +11,11 @@ import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike
 
-from pyrjsel._called import called
+from pyrjsel._called import called, warn
 from pyrjsel._errors import MissingDataWarning
 from pyrjsel._once import kept_property
 from pyrjsel._typing import BoolArray, ByteArray, FloatArray, IntArray
 from pyrjsel._validate import listed
-from pyrjsel._warnings import warn
 from pyrjsel.families import Values
 from pyrjsel.selection.results.measured.needs import fit_again
 from pyrjsel.selection.results.prediction import NewRows, Prediction, warn_of_endless

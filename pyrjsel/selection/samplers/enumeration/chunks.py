@@ -5,9 +5,9 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from pyrjsel._called import warn
 from pyrjsel._errors import DataError, SeparationWarning
 from pyrjsel._typing import ByteArray, FloatArray
-from pyrjsel._warnings import warn
 from pyrjsel.model_space import ModelSpace, PackedModels
 from pyrjsel.runtime import FitSettings, RunTime, run_chains
 from pyrjsel.selection.evidence.expansions import Expansions, columns_of, laplace_value, moments_at
