@@ -7,16 +7,15 @@ from pyrjsel._lazy import lazy
 if TYPE_CHECKING:
     from pyrjsel.families.binomial import Binomial
     from pyrjsel.families.cox import Cox
-    from pyrjsel.families.family import Family
+    from pyrjsel.families.family import NONE, Family, Nuisance, Values
     from pyrjsel.families.gamma import Gamma
     from pyrjsel.families.gaussian import Gaussian
     from pyrjsel.families.links import Cloglog, Probit
+    from pyrjsel.families.mixtures import averages
     from pyrjsel.families.multinomial import Multinomial
     from pyrjsel.families.negbin import NegativeBinomial
-    from pyrjsel.families.nuisance import NONE, Nuisance, Values
     from pyrjsel.families.poisson import Poisson
     from pyrjsel.families.sized import Sized
-    from pyrjsel.families.smooth_averages import averages
     from pyrjsel.families.statistics import Statistic
     from pyrjsel.families.student import Student
 
@@ -44,16 +43,15 @@ __all__ = [
 _OWNERS = {
     "binomial": "Binomial",
     "cox": "Cox",
-    "family": "Family",
+    "family": "Family NONE Nuisance Values",
     "gamma": "Gamma",
     "gaussian": "Gaussian",
     "links": "Cloglog Probit",
+    "mixtures": "averages",
     "multinomial": "Multinomial",
     "negbin": "NegativeBinomial",
-    "nuisance": "NONE Nuisance Values",
     "poisson": "Poisson",
     "sized": "Sized",
-    "smooth_averages": "averages",
     "statistics": "Statistic",
     "student": "Student",
 }

@@ -10,8 +10,7 @@ from pyrjsel._core._vecmath import logistic
 from pyrjsel._errors import DataError
 from pyrjsel._typing import FloatArray
 from pyrjsel.families._family import LOGIT, Passes
-from pyrjsel.families.family import Family, share
-from pyrjsel.families.nuisance import Values
+from pyrjsel.families.family import Family, Values, share
 from pyrjsel.families.statistics import (
     Statistic,
     are_counted,

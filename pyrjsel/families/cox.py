@@ -11,8 +11,7 @@ from pyrjsel._typing import BoolArray, FloatArray, IntArray
 from pyrjsel._validate import check_choice, check_real
 from pyrjsel.families._cox import COX
 from pyrjsel.families._family import Passes
-from pyrjsel.families.family import share
-from pyrjsel.families.nuisance import Values
+from pyrjsel.families.family import Values, share
 from pyrjsel.families.poisson import LogLink
 from pyrjsel.families.statistics import Statistic
 

@@ -10,9 +10,9 @@ from pyrjsel._errors import DataError
 from pyrjsel._typing import FloatArray
 from pyrjsel.families._family import POSITIVE, JointPass, Passes
 from pyrjsel.families._sized import GAMMA
-from pyrjsel.families.nuisance import Values
+from pyrjsel.families.family import Values
+from pyrjsel.families.mixtures import increasing_root
 from pyrjsel.families.poisson import LogLink
-from pyrjsel.families.quantiles import increasing_root
 from pyrjsel.families.sized import Sized
 from pyrjsel.families.statistics import OF_NUMBERS, Statistic, average, deviation
 

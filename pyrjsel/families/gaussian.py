@@ -10,9 +10,8 @@ from pyrjsel._errors import DataError
 from pyrjsel._typing import FloatArray
 from pyrjsel.families._family import NORMAL, Passes
 from pyrjsel.families._mixtures import LARGEST_SCORE, normal_quantiles
-from pyrjsel.families.family import Family
-from pyrjsel.families.nuisance import Nuisance, Values
-from pyrjsel.families.quantiles import increasing_root
+from pyrjsel.families.family import Family, Nuisance, Values
+from pyrjsel.families.mixtures import increasing_root
 from pyrjsel.families.statistics import OF_NUMBERS, Statistic, average, deviation
 
 # Error of quantiles of mixtures, relative to the largest scale.

@@ -11,7 +11,7 @@ from pyrjsel._typing import FloatArray
 from pyrjsel.families._binary import CLOGLOG, PROBIT
 from pyrjsel.families._family import Passes
 from pyrjsel.families.binomial import Binomial
-from pyrjsel.families.nuisance import Values
+from pyrjsel.families.family import Values
 
 # Odds beyond which a maximum is suspected to be at infinity, as for the logit link.
 ODDS = 1e6

@@ -12,8 +12,7 @@ from pyrjsel._validate import listed
 from pyrjsel.families._family import Passes
 from pyrjsel.families._multinomial import MULTINOMIAL
 from pyrjsel.families.binomial import FAR
-from pyrjsel.families.family import Family, share
-from pyrjsel.families.nuisance import Values
+from pyrjsel.families.family import Family, Values, share
 from pyrjsel.families.statistics import Statistic, calibration
 
 

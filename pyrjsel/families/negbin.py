@@ -9,7 +9,7 @@ from pyrjsel._core import special
 from pyrjsel._typing import FloatArray
 from pyrjsel.families._family import LOGIT, JointPass, Passes, derivatives, log_likelihoods
 from pyrjsel.families._sized import NEGBIN
-from pyrjsel.families.nuisance import Values
+from pyrjsel.families.family import Values
 from pyrjsel.families.poisson import ENDLESS, Poisson
 from pyrjsel.families.sized import Sized
 

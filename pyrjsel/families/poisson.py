@@ -9,8 +9,7 @@ from pyrjsel._core import special
 from pyrjsel._errors import DataError
 from pyrjsel._typing import FloatArray
 from pyrjsel.families._family import LOG, Passes
-from pyrjsel.families.family import Family, share
-from pyrjsel.families.nuisance import Values
+from pyrjsel.families.family import Family, Values, share
 from pyrjsel.families.statistics import (
     Statistic,
     are_counted,

@@ -11,8 +11,7 @@ from pyrjsel._core import special
 from pyrjsel._errors import DataError
 from pyrjsel._typing import FloatArray
 from pyrjsel._validate import check_real
-from pyrjsel.families.family import Family
-from pyrjsel.families.nuisance import NONE, Nuisance, Values
+from pyrjsel.families.family import NONE, Family, Nuisance, Values
 
 # The logarithm of a size is looked for this far from its prior mean, in prior standard deviations.
 REACH = 8.0

@@ -12,8 +12,8 @@ from pyrjsel._typing import FloatArray
 from pyrjsel._validate import check_real
 from pyrjsel.families._family import JointPass, Passes
 from pyrjsel.families._student import STUDENT, STUDENT_JOINT
+from pyrjsel.families.family import Nuisance, Values
 from pyrjsel.families.gaussian import IdentityLink, mixture_quantile
-from pyrjsel.families.nuisance import Nuisance, Values
 from pyrjsel.families.tails import (
     LEAST_DF,
     coordinate_of,

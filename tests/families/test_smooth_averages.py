@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from pyrjsel._core._rows import polynomial_averages, ranges
-from pyrjsel.families import Binomial, Cloglog, Poisson, Probit, averages, smooth_averages
+from pyrjsel.families import Binomial, Cloglog, Poisson, Probit, averages, mixtures
 
 FAMILIES = (Binomial(), Probit(), Cloglog(), Poisson())
 
@@ -28,7 +28,7 @@ def test_polynomials_are_used_where_they_are_exact():
 
     x = np.array([[0.01], [0.1], [9.0]]) * rng.normal(size=(3, 500))
     found = averages(function, x)
-    nodes = smooth_averages.DEGREE + 1
+    nodes = mixtures.DEGREE + 1
     assert seen == [(3, nodes), (1, 500)]
     # As above, absolutely: values of either sign cancel.
     np.testing.assert_allclose(found, np.sin(x).mean(axis=1), rtol=0, atol=2e-15)
