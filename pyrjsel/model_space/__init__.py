@@ -2,7 +2,6 @@
 
 from pyrjsel.model_space._space import Space, walk
 from pyrjsel.model_space.bits import PackedModels, pack, unpack
-from pyrjsel.model_space.context import PriorContext, TermLike
 from pyrjsel.model_space.cost_adjusted import CostAdjusted
 from pyrjsel.model_space.costs import BUDGET_TOLERANCE, named_costs
 from pyrjsel.model_space.counting import PriorInclusion, count_models, prior_inclusion, prior_inclusion_of
@@ -22,6 +21,7 @@ from pyrjsel.model_space.sampling import sample_models
 from pyrjsel.model_space.sizes import PriorSizes, sizes_of
 from pyrjsel.model_space.space import ModelSpace, check_bounds
 from pyrjsel.model_space.sparse_models import SparseModels, SparseTable
+from pyrjsel.model_space.terms import PriorContext, TermLike
 from pyrjsel.model_space.visited_models import (
     ByModel,
     ModelDraws,

@@ -21,7 +21,7 @@ from pyrjsel._core import special
 from pyrjsel._errors import ParameterError
 from pyrjsel._typing import ByteArray, FloatArray, IntArray
 from pyrjsel.model_space.component_tables import NotCountable
-from pyrjsel.model_space.context import PriorContext
+from pyrjsel.model_space.terms import PriorContext
 
 MOST_ORDERS = 64  # as in _space.pxd
 MOST_SUBSETS = 2**16  # limit of subsets when solving for an expected size

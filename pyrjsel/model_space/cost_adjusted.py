@@ -11,8 +11,8 @@ from pyrjsel._core import special
 from pyrjsel._errors import ParameterError
 from pyrjsel._typing import FloatArray
 from pyrjsel._validate import bad_value, check_real, show, unknown_name
-from pyrjsel.model_space.context import PriorContext
 from pyrjsel.model_space.model_prior import ModelPrior
+from pyrjsel.model_space.terms import PriorContext
 
 
 @dataclass(frozen=True, init=False)

@@ -12,7 +12,7 @@ from pyrjsel._called import called
 from pyrjsel._errors import ParameterError
 from pyrjsel._typing import FloatArray
 from pyrjsel._validate import bad_value, check_real, show, unknown_name
-from pyrjsel.model_space.context import TermLike
+from pyrjsel.model_space.terms import TermLike
 
 BUDGET_TOLERANCE = 1e-9
 # Limit of the sum of all costs, so that squares of costs, needed for Monte Carlo errors, remain finite.

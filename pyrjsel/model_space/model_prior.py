@@ -18,7 +18,7 @@ from pyrjsel._typing import ByteArray, FloatArray
 from pyrjsel._validate import check_choice, check_real
 from pyrjsel.model_space.bits import as_gamma
 from pyrjsel.model_space.by_order import MOST_ORDERS, OrderTables, open_terms
-from pyrjsel.model_space.context import PriorContext
+from pyrjsel.model_space.terms import PriorContext
 
 
 class ModelPrior(ABC):

@@ -13,7 +13,6 @@ from pyrjsel._errors import ParameterError
 from pyrjsel._typing import FloatArray
 from pyrjsel._validate import bad_value, check_real, show, unknown_name
 from pyrjsel.model_space.by_order import OrderTables, solve_expected
-from pyrjsel.model_space.context import PriorContext
 from pyrjsel.model_space.cost_adjusted import CostAdjusted
 from pyrjsel.model_space.model_prior import (
     ModelPrior,
@@ -24,6 +23,7 @@ from pyrjsel.model_space.model_prior import (
     one_of,
     said,
 )
+from pyrjsel.model_space.terms import PriorContext
 
 
 @dataclass(frozen=True)

@@ -16,10 +16,16 @@ from pyrjsel._validate import bad_value, check_choice, check_int, check_real
 from pyrjsel.design import WideTerms
 from pyrjsel.model_space.bits import as_gamma
 from pyrjsel.model_space.by_order import OrderTables, counts_by_order, open_terms
-from pyrjsel.model_space.context import PriorContext, TermLike
 from pyrjsel.model_space.costs import BUDGET_TOLERANCE, check_budget, price_items, to_csr
 from pyrjsel.model_space.model_prior import ModelPrior
-from pyrjsel.model_space.rules import check_always, inheritance, orders_of, topological_order
+from pyrjsel.model_space.terms import (
+    PriorContext,
+    TermLike,
+    check_always,
+    inheritance,
+    orders_of,
+    topological_order,
+)
 
 HEREDITY_CODES = {None: 0, "weak": 1, "strong": 2}
 
