@@ -8,7 +8,7 @@ from pyrjsel.model_space.counting import PriorInclusion, count_models, prior_inc
 from pyrjsel.model_space.enumeration import count_dfs, enumerate_models, free_order
 from pyrjsel.model_space.existing import Existence
 from pyrjsel.model_space.facts import OverSpace, space_facts
-from pyrjsel.model_space.families import families, family_rates
+from pyrjsel.model_space.families import block_rates, term_blocks
 from pyrjsel.model_space.model_prior import ModelPrior
 from pyrjsel.model_space.priors import (
     PRIOR_MAKERS,
@@ -55,14 +55,13 @@ __all__ = [
     "TermLike",
     "TruncatedPoisson",
     "Uniform",
+    "block_rates",
     "chain_visits",
     "check_bounds",
     "count_dfs",
     "count_models",
     "count_visits",
     "enumerate_models",
-    "families",
-    "family_rates",
     "free_order",
     "merge_visits",
     "named_costs",
@@ -73,6 +72,7 @@ __all__ = [
     "sizes_of",
     "space_facts",
     "table_of",
+    "term_blocks",
     "unpack",
     "walk",
 ]

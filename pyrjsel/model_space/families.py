@@ -11,7 +11,7 @@ ROUNDS = 5
 LARGEST = 7
 
 
-def families(space: ModelSpace) -> list[IntArray]:
+def term_blocks(space: ModelSpace) -> list[IntArray]:
     """Return the blocks of a space.
 
     Parameters
@@ -27,13 +27,13 @@ def families(space: ModelSpace) -> list[IntArray]:
     Examples
     --------
     >>> from types import SimpleNamespace
-    >>> from pyrjsel.model_space import ModelSpace, Uniform, families
+    >>> from pyrjsel.model_space import ModelSpace, Uniform, term_blocks
     >>> terms = [
     ...     SimpleNamespace(name=name, columns=(name,), variables=(name,), parents=above, near_parents=above)
     ...     for name, above in [("a", ()), ("b", ()), ("c", ()), ("a:b", (0, 1))]
     ... ]
     >>> space = ModelSpace.build(terms, prior=Uniform(), heredity="strong", n_observations=100)
-    >>> [family.tolist() for family in families(space)]
+    >>> [family.tolist() for family in term_blocks(space)]
     [[0, 1, 3]]
     """
     if not space.parent.size:
@@ -50,15 +50,15 @@ def families(space: ModelSpace) -> list[IntArray]:
     return found
 
 
-def family_rates(count: int, given: float | None, burn_in: float) -> tuple[float, float]:
+def block_rates(count: int, given: float | None, burn_in: float) -> tuple[float, float]:
     """Return the numbers of `count` blocks to update per sweep, during burn-in and after it.
 
     `given` is the requested number, None for one, and `burn_in` the length of burn-in.
 
     Examples
     --------
-    >>> from pyrjsel.model_space.families import family_rates
-    >>> family_rates(1770, None, 1000.0), family_rates(28, 0.5, 1000.0), family_rates(0, None, 10.0)
+    >>> from pyrjsel.model_space.families import block_rates
+    >>> block_rates(1770, None, 1000.0), block_rates(28, 0.5, 1000.0), block_rates(0, None, 10.0)
     ((8.85, 1.0), (0.5, 0.5), (0.0, 0.0))
     """
     if not count or given == 0:

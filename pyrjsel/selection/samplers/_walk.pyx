@@ -95,7 +95,7 @@ cdef class Walk:
         Exchanges proposed to each pair of neighbours per unit of time.
     families : sequence of int array
         Blocks of at most seven terms, parents before children; see
-        `pyrjsel.model_space.families`.
+        `pyrjsel.model_space.term_blocks`.
     family_rate : float
         Block updates per unit of time; see `set_family_rate`.
     trades : float

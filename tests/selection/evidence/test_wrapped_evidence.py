@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import pyrjsel as rj
-from pyrjsel.model_space import Space, families, pack
+from pyrjsel.model_space import Space, pack, term_blocks
 from pyrjsel.selection.evidence._adjusted import AdjustedEvidence
 from pyrjsel.selection.evidence._laplace_evidence import LaplaceEvidence
 from pyrjsel.selection.evidence._table_evidence import TableEvidence
@@ -28,8 +28,8 @@ def draws(space, evidence, seed=1, iterations=300):
         np.zeros((1, TERMS), dtype=np.uint8),
         np.ones(1),
         slots=1.0,
-        families=families(space),
-        family_rate=1.0 if len(families(space)) else 0.0,
+        families=term_blocks(space),
+        family_rate=1.0 if len(term_blocks(space)) else 0.0,
         trades=0.5,
     )
     rng, found = np.random.default_rng(seed), np.empty((iterations, TERMS), dtype=np.uint8)

@@ -3,7 +3,7 @@
 import numpy as np
 from reference_gibbs import GibbsTwin
 
-from pyrjsel.model_space import families
+from pyrjsel.model_space import term_blocks
 from pyrjsel.selection.priors.coefficients import Normal
 from pyrjsel.selection.priors.spike_slab import SpikeSlab
 from pyrjsel.selection.samplers.base import ChainState, Job
@@ -20,7 +20,7 @@ def job_of(
     case, *, classical=False, swaps=1, draws=100, burn_in=0, thin=1, every=1, starts=None, drawn=0, trades=0
 ):
     """The job of a fit, with `drawn` block updates an iteration where there are blocks."""
-    found = families(case.space)
+    found = term_blocks(case.space)
     rates = (drawn, drawn) if found else (0, 0)
     moves = GibbsMoves(classical, swaps, trades, found, rates)
     return Job(GibbsChain, moves, case.regression, case.space, draws, burn_in, thin, starts, every)
@@ -36,7 +36,7 @@ def runner_at(job, gamma, variance, seed):
 
 def twin_of(case, gamma, variance, *, classical=False, swaps=1, closed=None, drawn=0, trades=0):
     """The twin of a chain."""
-    found = families(case.space)
+    found = term_blocks(case.space)
     regression, prior = case.regression, case.regression.prior
     return GibbsTwin(
         regression.gram,

@@ -8,7 +8,7 @@ from selection_cases import COEFFICIENT_PRIORS, load
 from selection_checks import build, mean_faults
 from selection_oracle import coordinates, log_joint, mean, simulate
 
-from pyrjsel.model_space import Space, families, unpack
+from pyrjsel.model_space import Space, term_blocks, unpack
 from pyrjsel.selection.evidence.surrogate import Surrogate
 from pyrjsel.selection.samplers.base import Job
 from pyrjsel.selection.samplers.collapsed import corrected_chain as corrected
@@ -93,7 +93,7 @@ class World:
             "n_swaps": 2,
             "n_trades": 2,
             "n_family_moves": 2,
-            "families": families(self.space),
+            "families": term_blocks(self.space),
             "fixed_mean": fixed[0],
             "fixed_factor": fixed[1],
         }

@@ -12,7 +12,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from pyrjsel._typing import ByteArray, FloatArray, IntArray
-from pyrjsel.model_space import ModelSpace, Space, families, family_rates
+from pyrjsel.model_space import ModelSpace, Space, block_rates, term_blocks
 from pyrjsel.runtime import release
 from pyrjsel.runtime.ladder import adapted
 from pyrjsel.selection.evidence._evidence import Evidence
@@ -70,8 +70,8 @@ class CollapsedMoves:
     def of(cls, options: CollapsedOptions, space: ModelSpace, burn_in: int, **more: Any) -> "CollapsedMoves":
         """Return the moves for given options and length of burn-in."""
         temperatures, adaptive = options.powers()
-        found = families(space)
-        rates = family_rates(len(found), options.blocks, burn_in * options.time)
+        found = term_blocks(space)
+        rates = block_rates(len(found), options.blocks, burn_in * options.time)
         swaps, trades = options.swap_rate(space), options.trade_rate(space)
         return cls(options.time, swaps, temperatures, adaptive, found, rates, trades, **more)
 

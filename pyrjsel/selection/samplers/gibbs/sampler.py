@@ -12,7 +12,7 @@ from pyrjsel._called import called
 from pyrjsel._errors import NotAvailableError
 from pyrjsel._typing import ByteArray, IntArray
 from pyrjsel.families import NONE, Nuisance
-from pyrjsel.model_space import ModelSpace, Space, families, family_rates
+from pyrjsel.model_space import ModelSpace, Space, block_rates, term_blocks
 from pyrjsel.runtime import FitSettings
 from pyrjsel.selection.evidence.gaussian import SingleModels, density_evidence, evidence_of, variance_evidence
 from pyrjsel.selection.regression.gaussian import GaussianRegression
@@ -201,8 +201,8 @@ class GibbsSampler(MCMC):
                 "priors the coefficients of excluded terms are exactly 0, and conditional updates "
                 "could not move a term."
             )
-        found = families(space)
-        searching, sampling = map(ceil, family_rates(len(found), options.blocks, settings.burn_in))
+        found = term_blocks(space)
+        searching, sampling = map(ceil, block_rates(len(found), options.blocks, settings.burn_in))
         swaps, trades = options.proposed_swaps(space), options.proposed_trades(space)
         return GibbsMoves(classical, swaps, trades, found, (searching, sampling))
 

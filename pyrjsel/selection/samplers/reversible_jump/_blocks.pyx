@@ -42,7 +42,7 @@ cdef class Blocks(Moves):
         Proposals per iteration.
     families : sequence of int arrays
         Each free term's free ancestors, parents before children, then the term, as
-        ``pyrjsel.model_space.families`` returns them.
+        ``pyrjsel.model_space.term_blocks`` returns them.
     entry : float64 array (J,), optional
         Positive weights of the entering term in trades; None means equal weights.
     """

@@ -9,7 +9,7 @@ from pyrjsel._errors import NotAvailableError
 from pyrjsel._typing import ByteArray, FloatArray, IntArray
 from pyrjsel._validate import bad_value
 from pyrjsel.families import Nuisance
-from pyrjsel.model_space import ModelSpace, Space, families
+from pyrjsel.model_space import ModelSpace, Space, term_blocks
 from pyrjsel.runtime import FitSettings
 from pyrjsel.selection.evidence.gaussian import SingleModels
 from pyrjsel.selection.evidence.laplace import MarginalLikelihood
@@ -90,7 +90,7 @@ class JumpMoves:
     ----------
     swaps, trades, block_updates : int
     blocks : tuple of int array
-        Each a term with the terms that heredity requires; see ``pyrjsel.model_space.families``.
+        Each a term with the terms that heredity requires; see ``pyrjsel.model_space.term_blocks``.
     entry : ndarray (J,), optional
         Weights of the entering term in trades; None means equal weights.
     fixed : tuple of ndarray, optional
@@ -323,7 +323,7 @@ class RJMCMC(MCMC):
             swaps = 0
         elif options.swaps is not None:
             swaps = options.swaps
-        groups = tuple(families(space))
+        groups = tuple(term_blocks(space))
         trades = options.trades
         if trades is None:
             trades = TRADES if space.bounded and (groups or not _alike(space)) else 0

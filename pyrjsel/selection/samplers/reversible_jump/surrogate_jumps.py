@@ -30,7 +30,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from pyrjsel._typing import ByteArray, FloatArray, IntArray, WordArray
-from pyrjsel.model_space import ModelSpace, Space, families, family_rates
+from pyrjsel.model_space import ModelSpace, Space, block_rates, term_blocks
 from pyrjsel.selection.evidence._evidence import Evidence
 from pyrjsel.selection.evidence.laplace import MarginalLikelihood
 from pyrjsel.selection.evidence.surrogate import Surrogate
@@ -74,8 +74,8 @@ class Mode:
 
 def walk_maker(space: ModelSpace) -> MakeWalk:
     """Return a constructor of chains over the models of a space, with suitable moves."""
-    blocks = families(space)
-    rate = family_rates(len(blocks), None, 0.0)[1]
+    blocks = term_blocks(space)
+    rate = block_rates(len(blocks), None, 0.0)[1]
 
     def make(evidences: Sequence[Evidence], compiled: Space, gamma: ByteArray, powers: FloatArray) -> Walk:
         return Walk(

@@ -14,7 +14,7 @@ from scipy import stats
 from selection_checks import LEVEL, holm
 
 from pyrjsel.distributions import InverseGamma
-from pyrjsel.model_space import Space, families
+from pyrjsel.model_space import Space, term_blocks
 from pyrjsel.selection.priors.coefficients import GPrior, Normal
 from pyrjsel.selection.priors.g_mixtures import HyperG, ZellnerSiow
 from pyrjsel.selection.regression.gaussian import GaussianRegression
@@ -92,7 +92,7 @@ def faults(linear_kit, prior, space):
             options.swap_rate(case.space),
             np.ones(1),
             False,
-            families(case.space),
+            term_blocks(case.space),
             (1.0, 1.0),
             1.0,
         )

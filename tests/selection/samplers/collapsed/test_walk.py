@@ -6,7 +6,7 @@ import reference_walk
 from scipy import stats
 from scipy.linalg import expm
 
-from pyrjsel.model_space import Bernoulli, Space, TruncatedPoisson, Uniform, families
+from pyrjsel.model_space import Bernoulli, Space, TruncatedPoisson, Uniform, term_blocks
 from pyrjsel.selection.evidence._table_evidence import TableEvidence
 from pyrjsel.selection.priors.coefficients import GPrior
 from pyrjsel.selection.samplers._walk import Walk
@@ -44,7 +44,7 @@ class World:
         if which in INHERITING:
             constraints, names = INHERITING[which]
         self.space = kit.case(names, coef_prior=GPrior("n"), **constraints).space
-        self.families = families(self.space)
+        self.families = term_blocks(self.space)
         self.n_terms = len(names)
         self.models = np.arange(2**self.n_terms)
         self.gamma = (self.models[:, None] >> np.arange(self.n_terms) & 1).astype(np.uint8)
@@ -164,7 +164,7 @@ def test_families_of_a_space(kit):
 
     def found(**constraints):
         space = kit.case(names, coef_prior=GPrior("n"), **constraints).space
-        return {names[family[-1]]: [names[term] for term in family[:-1]] for family in families(space)}
+        return {names[family[-1]]: [names[term] for term in family[:-1]] for family in term_blocks(space)}
 
     strong = found(heredity="strong")
     assert list(strong) == ["a:b", "b:c", "a:c", "a:b:c"]  # the last has 8 terms, of four variables

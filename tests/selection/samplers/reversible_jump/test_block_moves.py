@@ -9,7 +9,7 @@ import reference_jumps as reference
 from balance_oracle import Oracle, models, random_b
 from turns import every
 
-from pyrjsel.model_space import Bernoulli, Uniform, families, unpack
+from pyrjsel.model_space import Bernoulli, Uniform, term_blocks, unpack
 from pyrjsel.selection.evidence.laplace import MarginalLikelihood
 from pyrjsel.selection.priors.coefficients import GPrior, Normal
 from pyrjsel.selection.samplers.reversible_jump.proposal import full_model_proposal
@@ -37,7 +37,7 @@ TOLERANCE = 1e-8
 
 def blocks_of(case, fixed=None, trades=0, family_moves=0, entry=None):
     transition = reference.Transition(case.regression, case.space, 1, fixed)
-    return reference_blocks.Blocks(transition, families(case.space), trades, family_moves, entry)
+    return reference_blocks.Blocks(transition, term_blocks(case.space), trades, family_moves, entry)
 
 
 def loop_of(case, state, fixed=None, t=1.0, trades=0, family_moves=0, swaps=1, entry=None):
@@ -46,7 +46,7 @@ def loop_of(case, state, fixed=None, t=1.0, trades=0, family_moves=0, swaps=1, e
         case.regression,
         case.space, state.gamma, state.b, max_columns=case.regression.widest(case.space.max_size),
         raw_shift=case.regression.raw_shift, n_swaps=swaps, fixed_mean=mean, fixed_factor=factor,
-        n_trades=trades, n_family_moves=family_moves, families=families(case.space), entry=entry,
+        n_trades=trades, n_family_moves=family_moves, families=term_blocks(case.space), entry=entry,
     )  # fmt: skip
     loop.set_temperature(t)
     return loop

@@ -7,7 +7,7 @@ from reference_gaussian import GaussianTwin, State
 from turns import by_turns
 
 from pyrjsel.distributions import InverseGamma
-from pyrjsel.model_space import Bernoulli, families, unpack
+from pyrjsel.model_space import Bernoulli, term_blocks, unpack
 from pyrjsel.selection.regression.gaussian_rows import GaussianRows
 from pyrjsel.selection.samplers.reversible_jump._moves import MOVES
 from pyrjsel.selection.samplers.reversible_jump.proposal import full_model_proposal
@@ -44,7 +44,7 @@ def run_both(case, iterations, *, n_swaps=3, full=False, trades=0, family_moves=
     gamma, b = space.empty_model(), np.zeros(rows.n_columns)
     loop = jump_kit.loop_at(
         rows, space, gamma, np.concatenate([b, scales]), 1.0, n_swaps, fixed,
-        n_trades=trades, n_family_moves=family_moves, families=families(space),
+        n_trades=trades, n_family_moves=family_moves, families=term_blocks(space),
     )  # fmt: skip
     rng, twin_rng = np.random.default_rng(17), np.random.default_rng(17)
     words, log_posterior = np.zeros((iterations, 1), dtype=np.uint64), np.empty(iterations)
@@ -52,7 +52,7 @@ def run_both(case, iterations, *, n_swaps=3, full=False, trades=0, family_moves=
     loop.run(
         rng, iterations, words=words, log_posterior=log_posterior, coefficients=vectors, sums=sums
     )  # fmt: skip
-    twin = GaussianTwin(rows, space, n_swaps, fixed, families(space), trades, family_moves)
+    twin = GaussianTwin(rows, space, n_swaps, fixed, term_blocks(space), trades, family_moves)
     state = State(gamma, b, *scales)
     states, moves = [], []
     for _ in range(iterations):
