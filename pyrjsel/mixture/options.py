@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from pyrjsel._typing import FloatArray
 from pyrjsel._validate import check_choice, check_int
-from pyrjsel.model_space.starts import checked_start
+from pyrjsel.model_space.chains import checked_start
 from pyrjsel.runtime.ladder import Temperatures, check_temperatures
 
 PROPOSALS = ("conditional", "prior")

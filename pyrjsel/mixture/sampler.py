@@ -23,7 +23,7 @@ from pyrjsel.mixture.serialization import state_from_plain, state_to_plain
 from pyrjsel.mixture.stopping import stopping
 from pyrjsel.model_space import ModelTable, Space
 from pyrjsel.model_space.bits import n_words
-from pyrjsel.model_space.starts import dispersed_start, given_start
+from pyrjsel.model_space.chains import dispersed_start, given_start
 from pyrjsel.runtime import FitSettings, power_of_2
 from pyrjsel.runtime.ladder import adapted
 from pyrjsel.storage import Content, Plain

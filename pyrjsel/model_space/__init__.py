@@ -2,13 +2,13 @@
 
 from pyrjsel.model_space._space import Space, walk
 from pyrjsel.model_space.bits import PackedModels, pack, unpack
+from pyrjsel.model_space.chains import block_rates, term_blocks
 from pyrjsel.model_space.cost_adjusted import CostAdjusted
 from pyrjsel.model_space.costs import BUDGET_TOLERANCE, named_costs
 from pyrjsel.model_space.counting import PriorInclusion, count_models, prior_inclusion, prior_inclusion_of
 from pyrjsel.model_space.enumeration import count_dfs, enumerate_models, free_order
 from pyrjsel.model_space.existing import Existence
 from pyrjsel.model_space.facts import OverSpace, space_facts
-from pyrjsel.model_space.families import block_rates, term_blocks
 from pyrjsel.model_space.model_prior import ModelPrior
 from pyrjsel.model_space.priors import (
     PRIOR_MAKERS,

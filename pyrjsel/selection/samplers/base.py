@@ -15,7 +15,7 @@ from pyrjsel._called import named
 from pyrjsel._typing import ByteArray
 from pyrjsel.families import NONE, Nuisance
 from pyrjsel.model_space import ModelSpace
-from pyrjsel.model_space.starts import dispersed_start, promising_start
+from pyrjsel.model_space.chains import dispersed_start, promising_start
 from pyrjsel.runtime import DrawnChains, FitSettings
 from pyrjsel.selection.posterior import Posterior
 from pyrjsel.selection.protocols import SingleModel

@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from pyrjsel.model_space.starts import dispersed_start
+from pyrjsel.model_space.chains import dispersed_start
 from pyrjsel.selection.evidence.surrogate import Surrogate
 from pyrjsel.selection.samplers.base import Job
 from pyrjsel.selection.samplers.collapsed.corrected_chain import first_lessons

@@ -11,7 +11,7 @@ from scipy import sparse
 import pyrjsel as rj
 from pyrjsel.design.wide.layout import ColumnNames
 from pyrjsel.model_space import SparseModels, visited_models
-from pyrjsel.model_space.starts import promising_start
+from pyrjsel.model_space.chains import promising_start
 from pyrjsel.selection.samplers.collapsed.chain import CollapsedChain
 
 # More columns than those whose cross-products are computed at once, which start elsewhere.

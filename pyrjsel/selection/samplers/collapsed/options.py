@@ -6,7 +6,7 @@ from typing import Any, ClassVar
 from pyrjsel._typing import FloatArray
 from pyrjsel._validate import check_real
 from pyrjsel.model_space import ModelSpace
-from pyrjsel.model_space.starts import checked_start
+from pyrjsel.model_space.chains import checked_start
 from pyrjsel.runtime.ladder import Temperatures, check_temperatures
 from pyrjsel.selection.samplers.shared import Integrated, default_swaps, default_trades
 

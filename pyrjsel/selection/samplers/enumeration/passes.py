@@ -9,7 +9,7 @@ import numpy as np
 from pyrjsel._errors import DataError
 from pyrjsel._typing import ByteArray
 from pyrjsel.model_space import ModelSpace, Space, count_dfs, pack, unpack
-from pyrjsel.model_space.starts import dispersed_start
+from pyrjsel.model_space.chains import dispersed_start
 from pyrjsel.selection.evidence.expansions import (
     Proposals,
     Quadratic,

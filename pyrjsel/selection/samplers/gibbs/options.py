@@ -5,7 +5,7 @@ from typing import Any
 
 from pyrjsel._validate import check_choice, check_int
 from pyrjsel.model_space import ModelSpace
-from pyrjsel.model_space.starts import checked_start
+from pyrjsel.model_space.chains import checked_start
 from pyrjsel.selection.samplers.shared import default_swaps, default_trades
 
 

@@ -14,7 +14,7 @@ import numpy as np
 
 from pyrjsel._typing import ByteArray, FloatArray, IntArray
 from pyrjsel.model_space import ModelSpace, Space
-from pyrjsel.model_space.starts import given_start
+from pyrjsel.model_space.chains import given_start
 from pyrjsel.runtime import FitSettings
 from pyrjsel.selection.evidence._evidence import Evidence
 from pyrjsel.selection.evidence.gaussian import evidence_of, variance_evidence

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from numbers import Real
 
 from pyrjsel._validate import bad_value, check_choice, check_int
-from pyrjsel.model_space.starts import checked_start
+from pyrjsel.model_space.chains import checked_start
 from pyrjsel.selection.samplers.reversible_jump.temperatures import (
     COLD_BOUNDS,
     HOT_BOUNDS,
