@@ -20,7 +20,7 @@ from pyrjsel._called import called
 from pyrjsel._core import special
 from pyrjsel._errors import ParameterError
 from pyrjsel._typing import ByteArray, FloatArray, IntArray
-from pyrjsel.model_space.component_tables import NotCountable
+from pyrjsel.model_space.convolution import NotCountable
 from pyrjsel.model_space.terms import PriorContext
 
 MOST_ORDERS = 64  # as in _space.pxd

@@ -1,14 +1,68 @@
-"""Sums over all models by convolving the tables of components over size and cost."""
+"""Sums over all models: tables of independent components, and their convolution over size and cost."""
 
 from dataclasses import dataclass, replace
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from pyrjsel._core import special
-from pyrjsel._typing import FloatArray
-from pyrjsel.model_space.component_tables import ComponentTable, NotCountable
+from pyrjsel._errors import PyrjselError
+from pyrjsel._typing import FloatArray, IntArray
+
+
+class NotCountable(PyrjselError):
+    """The space does not split into sufficiently small components; internal to this package."""
+
+
+@dataclass(frozen=True, eq=False)
+class CostGrid:
+    """Costs as whole numbers of a common unit.
+
+    Parameters
+    ----------
+    unit : Fraction
+        The unit; 1 if the budget does not bind.
+    room : int
+        Budget available for the free terms, in units; 0 if it does not bind.
+    item : ndarray of int64
+        Cost of every item in units; 0 for items that are always paid or irrelevant.
+    binding : bool
+        Whether the budget excludes any model.
+    """
+
+    unit: Fraction
+    room: int
+    item: IntArray
+    binding: bool
+
+
+@dataclass(frozen=True, eq=False)
+class ComponentTable:
+    """Prior mass of the feasible subsets of some terms, by size and cost.
+
+    Parameters
+    ----------
+    terms : ndarray of int64, shape (t,)
+        The terms.
+    size, cost : ndarray of int64, shape (e,)
+        Number of terms and cost in units of the subsets of an entry.
+    count : tuple of int
+        Number of such subsets.
+    log_weight : ndarray of float64, shape (e,)
+        Log of the sum over them of exp(sum of l_j).
+    share : ndarray of float64, shape (e, t) or (e, 1)
+        Proportion of this weight with each term included; one column if it is the same for all.
+    """
+
+    terms: IntArray
+    size: IntArray
+    cost: IntArray
+    count: tuple[int, ...]
+    log_weight: FloatArray
+    share: FloatArray
+
 
 WORK_LIMIT = 20_000_000  # limit of additions of one pass: about a second, and 160 MB for the backward pass
 

@@ -9,9 +9,8 @@ from pyrjsel._validate import check_int, check_rng
 from pyrjsel.model_space._space import Space, metropolis
 from pyrjsel.model_space.bits import unpack
 from pyrjsel.model_space.by_order import Lineage
-from pyrjsel.model_space.component_tables import NotCountable
 from pyrjsel.model_space.components import component_tables, cost_grid
-from pyrjsel.model_space.convolution import inclusion, plan, total_count
+from pyrjsel.model_space.convolution import NotCountable, inclusion, plan, total_count
 from pyrjsel.model_space.enumeration import count_dfs, enumerate_models
 from pyrjsel.model_space.existing import Existence, at_most, over_existing
 from pyrjsel.model_space.order_sums import order_sums

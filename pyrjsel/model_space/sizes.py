@@ -6,9 +6,8 @@ import numpy as np
 
 from pyrjsel._typing import FloatArray, IntArray
 from pyrjsel.model_space.bits import unpack
-from pyrjsel.model_space.component_tables import NotCountable
 from pyrjsel.model_space.components import component_tables, cost_grid
-from pyrjsel.model_space.convolution import inclusion, plan
+from pyrjsel.model_space.convolution import NotCountable, inclusion, plan
 from pyrjsel.model_space.counting import ENUMERABLE, free_room
 from pyrjsel.model_space.enumeration import count_dfs, enumerate_models
 from pyrjsel.model_space.existing import Existence, at_most

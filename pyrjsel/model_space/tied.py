@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from pyrjsel._typing import ByteArray, FloatArray, IntArray
 from pyrjsel.model_space._space import Space, walk
 from pyrjsel.model_space.bits import pack, unpack
-from pyrjsel.model_space.component_tables import ComponentTable, CostGrid, NotCountable
+from pyrjsel.model_space.convolution import ComponentTable, CostGrid, NotCountable
 from pyrjsel.model_space.existing import Existence
 from pyrjsel.model_space.space import ModelSpace
 

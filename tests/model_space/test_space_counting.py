@@ -19,7 +19,7 @@ from pyrjsel.model_space import (
     prior_inclusion,
     prior_inclusion_of,
 )
-from pyrjsel.model_space.component_tables import NotCountable
+from pyrjsel.model_space.convolution import NotCountable
 from pyrjsel.model_space.counting import _exact, _sampled
 
 

@@ -286,7 +286,7 @@ def test_one_core_subset_stands_for_many(kit, prior, monkeypatch):
 
 
 def refuse(*_):
-    from pyrjsel.model_space.component_tables import NotCountable
+    from pyrjsel.model_space.convolution import NotCountable
 
     raise NotCountable("for a test")
 

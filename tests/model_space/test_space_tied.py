@@ -16,8 +16,8 @@ from pyrjsel.model_space import (
     count_models,
     prior_inclusion,
 )
-from pyrjsel.model_space.component_tables import NotCountable
 from pyrjsel.model_space.components import cost_grid, split
+from pyrjsel.model_space.convolution import NotCountable
 from pyrjsel.model_space.counting import _exact
 from pyrjsel.model_space.tied import Core, _core_and_leaves, _joined_leaves, core_table, full_table
 
