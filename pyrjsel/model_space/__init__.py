@@ -3,7 +3,6 @@
 from pyrjsel.model_space._space import Space, walk
 from pyrjsel.model_space.bits import PackedModels, pack, unpack
 from pyrjsel.model_space.chains import block_rates, term_blocks
-from pyrjsel.model_space.cost_adjusted import CostAdjusted
 from pyrjsel.model_space.costs import BUDGET_TOLERANCE, named_costs
 from pyrjsel.model_space.counting import PriorInclusion, count_models, prior_inclusion, prior_inclusion_of
 from pyrjsel.model_space.enumeration import count_dfs, enumerate_models, free_order
@@ -14,6 +13,7 @@ from pyrjsel.model_space.priors import (
     PRIOR_MAKERS,
     Bernoulli,
     BetaBinomial,
+    CostAdjusted,
     TruncatedPoisson,
     Uniform,
 )
