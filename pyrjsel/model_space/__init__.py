@@ -5,8 +5,6 @@ from pyrjsel.model_space.bits import PackedModels, pack, unpack
 from pyrjsel.model_space.chains import block_rates, term_blocks
 from pyrjsel.model_space.costs import BUDGET_TOLERANCE, named_costs
 from pyrjsel.model_space.counting import PriorInclusion, count_models, prior_inclusion, prior_inclusion_of
-from pyrjsel.model_space.enumeration import count_dfs, enumerate_models, free_order
-from pyrjsel.model_space.existing import Existence
 from pyrjsel.model_space.facts import OverSpace, space_facts
 from pyrjsel.model_space.model_prior import ModelPrior
 from pyrjsel.model_space.priors import (
@@ -17,7 +15,7 @@ from pyrjsel.model_space.priors import (
     TruncatedPoisson,
     Uniform,
 )
-from pyrjsel.model_space.sampling import sample_models
+from pyrjsel.model_space.sampling import Existence, count_dfs, enumerate_models, free_order, sample_models
 from pyrjsel.model_space.sizes import PriorSizes, sizes_of
 from pyrjsel.model_space.space import ModelSpace, check_bounds
 from pyrjsel.model_space.sparse_models import SparseModels, SparseTable

@@ -16,7 +16,7 @@ from pyrjsel._typing import IntArray
 from pyrjsel.model_space._space import Space
 from pyrjsel.model_space.convolution import ComponentTable, CostGrid, NotCountable
 from pyrjsel.model_space.costs import BUDGET_TOLERANCE
-from pyrjsel.model_space.existing import Existence
+from pyrjsel.model_space.sampling import Existence
 from pyrjsel.model_space.space import ModelSpace
 from pyrjsel.model_space.tied import full_table, tied_table
 

@@ -11,10 +11,16 @@ from pyrjsel.model_space.bits import unpack
 from pyrjsel.model_space.by_order import Lineage
 from pyrjsel.model_space.components import component_tables, cost_grid
 from pyrjsel.model_space.convolution import NotCountable, inclusion, plan, total_count
-from pyrjsel.model_space.enumeration import count_dfs, enumerate_models
-from pyrjsel.model_space.existing import Existence, at_most, over_existing
 from pyrjsel.model_space.order_sums import order_sums
-from pyrjsel.model_space.sampling import BURN_IN_SWEEPS, normalised
+from pyrjsel.model_space.sampling import (
+    BURN_IN_SWEEPS,
+    Existence,
+    at_most,
+    count_dfs,
+    enumerate_models,
+    normalised,
+    over_existing,
+)
 from pyrjsel.model_space.space import ModelSpace
 from pyrjsel.model_space.tied import MOST_CHECKED
 

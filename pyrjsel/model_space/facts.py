@@ -10,7 +10,7 @@ from pyrjsel._errors import NotAvailableError
 from pyrjsel._once import kept_property
 from pyrjsel._validate import listed
 from pyrjsel.model_space.counting import PriorInclusion, count_models, prior_inclusion
-from pyrjsel.model_space.existing import Existence
+from pyrjsel.model_space.sampling import Existence
 from pyrjsel.model_space.sizes import PriorSizes, prior_sizes
 from pyrjsel.model_space.space import ModelSpace
 

@@ -15,7 +15,7 @@ from pyrjsel.model_space.bits import unpack
 from pyrjsel.model_space.by_order import OrderTables, counts_by_order, open_terms
 from pyrjsel.model_space.components import cost_grid
 from pyrjsel.model_space.convolution import NotCountable
-from pyrjsel.model_space.enumeration import free_order
+from pyrjsel.model_space.sampling import free_order
 from pyrjsel.model_space.space import ModelSpace
 from pyrjsel.model_space.tied import MOST_NUMBERS, Core, core_and_leaves
 

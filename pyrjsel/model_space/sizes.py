@@ -9,10 +9,15 @@ from pyrjsel.model_space.bits import unpack
 from pyrjsel.model_space.components import component_tables, cost_grid
 from pyrjsel.model_space.convolution import NotCountable, inclusion, plan
 from pyrjsel.model_space.counting import ENUMERABLE, free_room
-from pyrjsel.model_space.enumeration import count_dfs, enumerate_models
-from pyrjsel.model_space.existing import Existence, at_most
 from pyrjsel.model_space.order_sums import order_sums
-from pyrjsel.model_space.sampling import normalised, sample_models
+from pyrjsel.model_space.sampling import (
+    Existence,
+    at_most,
+    count_dfs,
+    enumerate_models,
+    normalised,
+    sample_models,
+)
 from pyrjsel.model_space.space import ModelSpace
 from pyrjsel.model_space.tied import MOST_CHECKED
 

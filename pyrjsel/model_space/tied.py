@@ -18,7 +18,7 @@ from pyrjsel._typing import ByteArray, FloatArray, IntArray
 from pyrjsel.model_space._space import Space, walk
 from pyrjsel.model_space.bits import pack, unpack
 from pyrjsel.model_space.convolution import ComponentTable, CostGrid, NotCountable
-from pyrjsel.model_space.existing import Existence
+from pyrjsel.model_space.sampling import Existence
 from pyrjsel.model_space.space import ModelSpace
 
 COMPONENT_LIMIT = 2**20  # limit of feasible subsets

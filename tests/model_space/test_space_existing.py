@@ -9,11 +9,11 @@ from pyrjsel.model_space import (
     ModelSpace,
     TruncatedPoisson,
     Uniform,
-    existing,
     prior_inclusion,
+    sampling,
 )
 from pyrjsel.model_space.counting import _exact, _thinned
-from pyrjsel.model_space.existing import over_existing
+from pyrjsel.model_space.sampling import over_existing
 
 
 class Circuits:
@@ -105,7 +105,7 @@ def test_terms_in_parts_have_the_same_probabilities(kit, monkeypatch):
     space = ModelSpace.build(kit.plain(150), prior=Bernoulli(0.1), n_observations=200)
     existence = Circuits([(3, 70), (1, 149)], [np.arange(150)], 149, affordable=500)
     whole = prior_inclusion(space, 1, existence)
-    monkeypatch.setattr(existing, "WORDS", 1)
+    monkeypatch.setattr(sampling, "WORDS", 1)
     parts = prior_inclusion(space, 1, existence)
     assert whole.method == "sampled"
     np.testing.assert_array_equal(parts.probability, whole.probability)
