@@ -1,9 +1,7 @@
 """Logistic models with all interaction patterns of categorical features, their parameters compressed."""
 
-from pyrjsel.patterns.compression import find_groups
-from pyrjsel.patterns.features import Features
-from pyrjsel.patterns.groups import Groups
-from pyrjsel.patterns.histories import histories
+from pyrjsel.patterns.features import Features, histories
+from pyrjsel.patterns.groups import Groups, find_groups
 from pyrjsel.patterns.loading import read_results
 from pyrjsel.patterns.model import PatternLogit, pattern_logit
 from pyrjsel.patterns.results import PatternResults

@@ -15,14 +15,13 @@ from pyrjsel.design import (
     label_rows_from_plain,
 )
 from pyrjsel.design.frame import Level
-from pyrjsel.patterns.draws import PatternDraws
 from pyrjsel.patterns.features import Kind
 from pyrjsel.patterns.groups import as_whole
 from pyrjsel.patterns.model import KINDS, PatternLogit, patterns_of
 from pyrjsel.patterns.options import OPTIONS
 from pyrjsel.patterns.priors import LARGEST_LOG_SCALE, LAWS, PatternPrior
 from pyrjsel.patterns.results import PatternResults
-from pyrjsel.patterns.sampler import PatternPosterior
+from pyrjsel.patterns.sampler import PatternDraws, PatternPosterior
 from pyrjsel.patterns.saving import KIND
 from pyrjsel.report import table_from_plain
 from pyrjsel.results import Description, options_from_plain

@@ -16,13 +16,10 @@ from pyrjsel._typing import IntArray, RNGLike, SeedLike
 from pyrjsel._validate import check_bool, check_choice, check_int
 from pyrjsel.design import LabelDesign, LabelRows, TableLike
 from pyrjsel.design.frame import Level
-from pyrjsel.patterns.compression import find_groups
-from pyrjsel.patterns.features import Features, Kind
-from pyrjsel.patterns.groups import Groups
-from pyrjsel.patterns.histories import read_histories
+from pyrjsel.patterns.features import Features, Kind, read_histories
+from pyrjsel.patterns.groups import Groups, PatternProblem, find_groups
 from pyrjsel.patterns.options import BURN_IN, THIN, USUAL, Options, choose
 from pyrjsel.patterns.priors import PatternPrior, SigmaPrior
-from pyrjsel.patterns.problem import PatternProblem
 from pyrjsel.patterns.results import PatternResults
 from pyrjsel.patterns.sampler import run
 from pyrjsel.patterns.summary import model_facts

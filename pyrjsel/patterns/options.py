@@ -6,7 +6,7 @@ from typing import Any
 
 from pyrjsel._called import named
 from pyrjsel._validate import check_choice, check_int, check_real, unknown_option
-from pyrjsel.patterns.problem import PatternProblem
+from pyrjsel.patterns.groups import PatternProblem
 from pyrjsel.runtime import Accuracy
 
 SAMPLERS = ("auto", "interweaving", "slice")

@@ -8,8 +8,8 @@ import pandas as pd
 
 from pyrjsel._errors import ParameterError
 from pyrjsel._validate import bad_value, check_int
-from pyrjsel.patterns.draws import PatternDraws
 from pyrjsel.patterns.protocols import PatternModel
+from pyrjsel.patterns.sampler import PatternDraws
 from pyrjsel.patterns.summary import largest
 from pyrjsel.report import plot_intervals, plot_lines, plot_trace
 

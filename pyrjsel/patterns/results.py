@@ -17,16 +17,14 @@ from pyrjsel._typing import FloatArray
 from pyrjsel._validate import bad_value, check_choice, check_int, counted, unknown_name
 from pyrjsel.design import AbsentRows
 from pyrjsel.design.labels import MISSING_ROW
-from pyrjsel.patterns.draws import PatternDraws
 from pyrjsel.patterns.features import CodeArray
-from pyrjsel.patterns.groups import ANY, as_whole
+from pyrjsel.patterns.groups import ANY, PatternProblem, as_whole
 from pyrjsel.patterns.matching import match
 from pyrjsel.patterns.options import USUAL
 from pyrjsel.patterns.plots import SCORES, plot_coefficients, plot_compression, plot_scales, plot_scores
 from pyrjsel.patterns.prediction import predict_probabilities
-from pyrjsel.patterns.problem import PatternProblem
 from pyrjsel.patterns.protocols import PatternModel
-from pyrjsel.patterns.sampler import PatternPosterior, run
+from pyrjsel.patterns.sampler import PatternDraws, PatternPosterior, run
 from pyrjsel.patterns.saving import KIND, content_of
 from pyrjsel.patterns.split import split_cauchy, split_gaussian
 from pyrjsel.patterns.summary import describe, tables

@@ -12,14 +12,38 @@ from pyrjsel._called import warn
 from pyrjsel._errors import ConvergenceWarning
 from pyrjsel._typing import FloatArray
 from pyrjsel.patterns._slice import UPDATES, PatternChain
-from pyrjsel.patterns.draws import PatternDraws
+from pyrjsel.patterns.groups import PatternProblem
 from pyrjsel.patterns.options import Options
-from pyrjsel.patterns.problem import PatternProblem
 from pyrjsel.report import scalar_stats
 from pyrjsel.report.mixing import poor_mixing
 from pyrjsel.report.stopping import mixing_figures
 from pyrjsel.runtime import Ends, Figure, FitSettings
 from pyrjsel.storage import Content, Plain
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class PatternDraws:
+    """Draws of all chains after burn-in and thinning.
+
+    Attributes
+    ----------
+    s : ndarray (chains, draws, C, G)
+        Sums of the coefficients of each group. C is 1 for two classes, the first of which has coefficients
+        0, and K for K > 2 classes.
+    log_sigma : ndarray (chains, draws, O)
+        Log scales of orders 1 to O.
+    log_posterior : ndarray (chains, draws)
+        Log joint density of the responses, the sums and the log scales.
+    """
+
+    s: FloatArray
+    log_sigma: FloatArray
+    log_posterior: FloatArray
+
+    def __repr__(self) -> str:
+        chains, draws, free, groups = self.s.shape
+        return f"<PatternDraws: {chains} chains x {draws} draws of {free} x {groups} sums>"
+
 
 # Recorded series.
 SERIES = ("s", "log_sigma", "log_posterior")

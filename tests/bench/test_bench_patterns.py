@@ -9,11 +9,10 @@ from pyrjsel import PatternLogit, datasets
 from pyrjsel._core._vecmath import softplus_total
 from pyrjsel.patterns import Features, find_groups
 from pyrjsel.patterns._closed import Extents
-from pyrjsel.patterns.draws import PatternDraws
+from pyrjsel.patterns.groups import PatternProblem
 from pyrjsel.patterns.options import BURN_IN, choose
 from pyrjsel.patterns.priors import PatternPrior
-from pyrjsel.patterns.problem import PatternProblem
-from pyrjsel.patterns.sampler import PatternJob, diagnose
+from pyrjsel.patterns.sampler import PatternDraws, PatternJob, diagnose
 
 ARTICLE = 4000  # iterations
 CASES = 500

@@ -9,7 +9,7 @@ from pattern_cases import described, make_features, random_codes
 from reference_groups import enumerate_groups
 
 from pyrjsel import DataError, ParameterError, datasets
-from pyrjsel.patterns import Features, compression, find_groups
+from pyrjsel.patterns import Features, find_groups, groups
 from pyrjsel.patterns._closed import Extents
 from pyrjsel.patterns._distinct import distinct_rows
 from pyrjsel.patterns._suffix import suffix_groups
@@ -193,7 +193,7 @@ def test_numbers_of_groups_of_the_hidden_markov_chain():
 def test_too_many_groups_are_refused_while_they_are_found(monkeypatch, rng):
     features = make_features(rng.integers(0, 2, size=(150, 18)), "interactions", 18)
     every = find_groups(features).n_groups
-    monkeypatch.setattr(compression, "MOST_BYTES", 1_000_000)
+    monkeypatch.setattr(groups, "MOST_BYTES", 1_000_000)
     with pytest.raises(
         DataError, match=r"order 18 of these 150 observations need more than 0\.001 GB"
     ) as caught:
@@ -201,11 +201,11 @@ def test_too_many_groups_are_refused_while_they_are_found(monkeypatch, rng):
     so_far = int(re.search(r"\(([\d,]+) groups or more", str(caught.value))[1].replace(",", ""))
     assert so_far < every / 2
     history = make_features(rng.integers(0, 2, size=(600, 12)), "sequence", 12)
-    monkeypatch.setattr(compression, "MOST_BYTES", 600_000)
+    monkeypatch.setattr(groups, "MOST_BYTES", 600_000)
     assert find_groups(history).n_groups > 500
     with pytest.raises(DataError, match=r"need more than 0\.0006 GB \([2-9],"):
         find_groups(history, compress=False)
-    monkeypatch.setattr(compression, "MOST_BYTES", 100_000)
+    monkeypatch.setattr(groups, "MOST_BYTES", 100_000)
     with pytest.raises(DataError, match=r"need more than 0\.0001 GB"):
         find_groups(history)
 

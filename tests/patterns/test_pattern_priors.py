@@ -7,8 +7,8 @@ from scipy.integrate import quad
 from scipy.stats import kstest
 
 import pyrjsel as rj
+from pyrjsel.patterns.groups import PatternProblem
 from pyrjsel.patterns.priors import PatternPrior
-from pyrjsel.patterns.problem import PatternProblem
 
 
 def test_defaults_are_those_of_the_article():

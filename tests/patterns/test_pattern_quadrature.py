@@ -8,8 +8,8 @@ from scipy.stats import invgamma
 
 from pyrjsel.distributions import InverseGamma, LogNormal
 from pyrjsel.patterns import Features, find_groups
+from pyrjsel.patterns.groups import PatternProblem
 from pyrjsel.patterns.priors import PatternPrior
-from pyrjsel.patterns.problem import PatternProblem
 from pyrjsel.report import scalar_stats
 
 ONE = np.array([0, 0, 0, 0, 0, 1, 1, 1], dtype=np.int32)[:, None]  # one feature

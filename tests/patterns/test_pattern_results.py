@@ -7,10 +7,9 @@ import pytest
 from scipy import stats
 
 import pyrjsel as rj
-from pyrjsel.patterns.draws import PatternDraws
 from pyrjsel.patterns.options import SliceOptions
 from pyrjsel.patterns.results import PatternResults
-from pyrjsel.patterns.sampler import PatternPosterior, diagnose
+from pyrjsel.patterns.sampler import PatternDraws, PatternPosterior, diagnose
 from pyrjsel.runtime import FitSettings
 
 mpl.use("Agg")

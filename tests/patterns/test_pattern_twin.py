@@ -5,8 +5,8 @@ import pattern_kit as kit
 import pytest
 
 from pyrjsel.distributions import LogNormal
+from pyrjsel.patterns.groups import PatternProblem
 from pyrjsel.patterns.priors import PatternPrior
-from pyrjsel.patterns.problem import PatternProblem
 
 UPDATES = ("steps", "turns", "paths", "centred", "scaled")
 CASES = [

@@ -11,7 +11,7 @@ import numpy as np
 from scipy.special import logsumexp
 
 from pyrjsel._typing import FloatArray
-from pyrjsel.patterns.problem import PatternProblem
+from pyrjsel.patterns.groups import PatternProblem
 
 Density = Callable[[float], float]
 

@@ -6,8 +6,8 @@ from reference_chain import PatternTwin
 from pyrjsel.distributions import InverseGamma, LogNormal
 from pyrjsel.patterns import Features, find_groups
 from pyrjsel.patterns._slice import UPDATES, PatternChain
+from pyrjsel.patterns.groups import PatternProblem
 from pyrjsel.patterns.priors import PatternPrior
-from pyrjsel.patterns.problem import PatternProblem
 
 HYPERPRIORS = {"log-normal": LogNormal(-0.5, 0.8), "inverse gamma": InverseGamma(3.0, 2.0)}
 SLICE = (("steps", 1), ("centred", 3))
