@@ -9,10 +9,9 @@ from pyrjsel.mixture.model import MixtureClassifier
 from pyrjsel.mixture.options import PROPOSALS, MixtureOptions
 from pyrjsel.mixture.posterior import MixturePosterior
 from pyrjsel.mixture.priors import LEAST_SHAPE, KernelPrior, MixturePrior
-from pyrjsel.mixture.problem import BACKGROUNDS, TARGETS
+from pyrjsel.mixture.problem import BACKGROUNDS, TARGETS, Scaling
 from pyrjsel.mixture.results import MixtureResults
 from pyrjsel.mixture.saving import KIND
-from pyrjsel.mixture.scaling import Scaling
 from pyrjsel.mixture.specification import Constrained, Specification
 from pyrjsel.model_space import PackedModels
 from pyrjsel.report import table_from_plain

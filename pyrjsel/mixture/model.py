@@ -16,13 +16,12 @@ from pyrjsel._validate import counted, unknown_option
 from pyrjsel.design import InputDesign, TableLike, as_pandas
 from pyrjsel.design.frame import Level
 from pyrjsel.mixture.cross_validation import FOLDS, compare
-from pyrjsel.mixture.options import MixtureOptions
+from pyrjsel.mixture.options import USUAL, WARM, MixtureOptions
 from pyrjsel.mixture.priors import KernelPrior, MixturePrior
 from pyrjsel.mixture.problem import MixtureProblem
 from pyrjsel.mixture.results import MixtureResults
 from pyrjsel.mixture.sampler import run
 from pyrjsel.mixture.specification import Choices, Specification, specify
-from pyrjsel.mixture.stopping import USUAL, WARM
 from pyrjsel.mixture.summary import model_facts
 from pyrjsel.model_space import ModelPrior, OverSpace
 from pyrjsel.report import model_html

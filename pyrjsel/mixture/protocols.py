@@ -8,8 +8,7 @@ from pyrjsel.design import InputDesign
 from pyrjsel.design.frame import Level
 from pyrjsel.mixture.options import MixtureOptions
 from pyrjsel.mixture.priors import KernelPrior, MixturePrior
-from pyrjsel.mixture.problem import MixtureProblem
-from pyrjsel.mixture.scaling import Scaling
+from pyrjsel.mixture.problem import MixtureProblem, Scaling
 from pyrjsel.model_space import ModelPrior, ModelSpace, PriorInclusion
 from pyrjsel.storage import Plain
 

@@ -16,13 +16,13 @@ from pyrjsel._typing import FloatArray, IntArray
 from pyrjsel._validate import check_int, unknown_name
 from pyrjsel.design import AbsentRows
 from pyrjsel.design.frame import Level
+from pyrjsel.mixture.options import USUAL
 from pyrjsel.mixture.plots import plot_components
 from pyrjsel.mixture.posterior import MixturePosterior, SubsetDraws
 from pyrjsel.mixture.prediction import class_densities, class_probabilities, ever_selected, places_of
 from pyrjsel.mixture.protocols import MixtureModel
 from pyrjsel.mixture.sampler import KERNELS, SERIES, run, thinning
 from pyrjsel.mixture.saving import KIND, content_of
-from pyrjsel.mixture.stopping import USUAL
 from pyrjsel.mixture.summary import describe
 from pyrjsel.model_space import PriorInclusion, chain_visits
 from pyrjsel.report import (

@@ -14,13 +14,11 @@ from pyrjsel._typing import ByteArray, FloatArray, IntArray
 from pyrjsel.mixture._chain import Chain
 from pyrjsel.mixture._labels import LabelChain
 from pyrjsel.mixture._mixture import MixtureChain, MixtureLadder
-from pyrjsel.mixture.background import make_null
-from pyrjsel.mixture.options import MixtureOptions
+from pyrjsel.mixture.options import MixtureOptions, stopping
 from pyrjsel.mixture.posterior import MOVES, MixtureDraws, MixturePosterior, summarise
 from pyrjsel.mixture.priors import MixturePrior
-from pyrjsel.mixture.problem import MixtureProblem
+from pyrjsel.mixture.problem import MixtureProblem, make_null
 from pyrjsel.mixture.serialization import state_from_plain, state_to_plain
-from pyrjsel.mixture.stopping import stopping
 from pyrjsel.model_space import ModelTable, Space
 from pyrjsel.model_space.bits import n_words
 from pyrjsel.model_space.chains import dispersed_start, given_start

@@ -12,8 +12,7 @@ from pyrjsel._validate import check_choice, check_real
 from pyrjsel.design import InputDesign, InputRows
 from pyrjsel.mixture.options import PROPOSALS
 from pyrjsel.mixture.priors import LEAST_SHAPE, KernelPrior, MixturePrior
-from pyrjsel.mixture.problem import TARGETS
-from pyrjsel.mixture.scaling import Scaling
+from pyrjsel.mixture.problem import TARGETS, Scaling
 from pyrjsel.mixture.validation import (
     check_background,
     check_components,

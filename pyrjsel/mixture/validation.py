@@ -10,8 +10,7 @@ from pyrjsel._errors import DataError, MissingDataWarning, ParameterError, Pyrjs
 from pyrjsel._validate import bad_value, check_choice, check_int, listed
 from pyrjsel.design import InputDesign, InputRows
 from pyrjsel.mixture.priors import KernelPrior, MixturePrior
-from pyrjsel.mixture.problem import BACKGROUNDS
-from pyrjsel.mixture.scaling import constant
+from pyrjsel.mixture.problem import BACKGROUNDS, constant
 
 # Default number of components, unless there are more classes: with fewer, some classes can only be told apart
 # by the tails of components.

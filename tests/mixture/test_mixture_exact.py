@@ -8,8 +8,8 @@ from reference_background import normal_evidence
 from scipy.stats import gamma, multivariate_t
 from turns import by_turns
 
-from pyrjsel.mixture.background import single_evidence
 from pyrjsel.mixture.priors import MixturePrior
+from pyrjsel.mixture.problem import single_evidence
 from pyrjsel.model_space import Bernoulli, merge_visits
 from pyrjsel.report import indicator_stats
 

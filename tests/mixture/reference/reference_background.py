@@ -4,9 +4,8 @@ import numpy as np
 from scipy.special import multigammaln
 
 from pyrjsel._typing import ByteArray, FloatArray
-from pyrjsel.mixture.background import gains
 from pyrjsel.mixture.priors import MixturePrior
-from pyrjsel.mixture.problem import MixtureProblem
+from pyrjsel.mixture.problem import MixtureProblem, gains
 
 
 def normal_evidence(z: FloatArray, prior: MixturePrior, surplus: float) -> float:

@@ -12,10 +12,9 @@ from scipy.special import logsumexp
 from scipy.stats import dirichlet, gamma, norm
 
 from pyrjsel._typing import ByteArray, FloatArray
-from pyrjsel.mixture.background import gains
 from pyrjsel.mixture.options import MixtureOptions
 from pyrjsel.mixture.priors import MixturePrior
-from pyrjsel.mixture.problem import MixtureProblem
+from pyrjsel.mixture.problem import MixtureProblem, gains
 from pyrjsel.mixture.sampler import MixtureState, Replica, filled
 
 
