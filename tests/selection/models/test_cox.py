@@ -3,6 +3,7 @@
 import numpy as np
 import pandas as pd
 import pytest
+from family_cases import censored
 from scipy import special, stats
 from statsmodels.duration.hazard_regression import PHReg
 
@@ -12,12 +13,6 @@ from pyrjsel.selection.evidence.surrogate import Surrogate
 
 N = 80
 FORMULA = "time ~ a + b + C(level)"
-
-
-def censored(eta, rng):
-    """Times and events with hazards exp(eta), in whole days, with ties and censoring."""
-    time, end = rng.exponential(np.exp(-eta)), rng.uniform(0.3, 2.5, eta.size)
-    return pd.DataFrame({"time": np.ceil(20 * np.minimum(time, end)), "died": (time <= end).astype(int)})
 
 
 @pytest.fixture(scope="module")
@@ -47,87 +42,6 @@ def walked(model):
     return model.fit(sampler="collapsed", draws=400, burn_in=100, chains=2, rng=2)
 
 
-def theirs(table, columns, ties):
-    return PHReg(table["time"], table[columns], status=table["died"], offset=table["shift"], ties=ties)
-
-
-@pytest.mark.parametrize("ties", ["efron", "breslow"])
-def test_maxima_are_those_of_statsmodels(table, ties):
-    """Maximum, information and deviance of a model, through BIC, which has these alone."""
-    model = rj.cox(
-        "time ~ a + b", table, event="died", offset="shift", ties=ties, coef_prior=rj.BIC(), always=["a", "b"]
-    )
-    results, fit = model.fit(), theirs(table, ["a", "b"], ties).fit(tol=1e-14, maxiter=200, disp=0)
-    np.testing.assert_allclose(results.coefficients["mean"], fit.params, rtol=1e-6, atol=1e-9)
-    np.testing.assert_allclose(results.coefficients["sd"], fit.bse, rtol=1e-6)
-    np.testing.assert_allclose(results.single_model().params, fit.params, rtol=1e-6, atol=1e-9)
-    row = results.models.iloc[0]
-    assert row["deviance"] == pytest.approx(-2 * fit.llf, abs=1e-8)
-    # The n of BIC is the number of events.
-    assert row["log_marginal"] == pytest.approx(fit.llf - np.log(table["died"].sum()), abs=1e-6)
-
-
-def by_quadrature(table, columns, prior, ties):
-    """Log marginal likelihood, and means and deviations of coefficients, by sums over a grid."""
-    if not columns:
-        # statsmodels has no model without columns.
-        return theirs(table, ["a"], ties).loglike(np.zeros(1)), np.zeros(0), np.zeros(0)
-    model = theirs(table, columns, ties)
-    fit = model.fit(tol=1e-14, disp=0)
-    if prior is None:
-        # The default: the information of one event, at coefficients of 0 and the offset.
-        cov = table["died"].sum() * np.linalg.inv(-model.hessian(np.zeros(len(columns))))
-    else:
-        cov = prior.scale**2 * np.eye(len(columns))
-    # Seven standard deviations, of which the sum has an error of 1e-8 for steps of half of one.
-    reach = np.linspace(-7, 7, 29)
-    grids = np.meshgrid(*(b + s * reach for b, s in zip(fit.params, fit.bse, strict=True)), indexing="ij")
-    b = np.stack([grid.reshape(-1) for grid in grids], axis=1)
-    heights = np.array([model.loglike(each) for each in b])
-    heights += stats.multivariate_normal(np.zeros(len(columns)), cov).logpdf(b)
-    total = special.logsumexp(heights)
-    share = np.exp(heights - total)
-    mean = share @ b
-    return total + np.sum(np.log(fit.bse / 2)), mean, np.sqrt(share @ (b - mean) ** 2)
-
-
-@pytest.mark.parametrize(("prior", "ties"), [(None, "efron"), (rj.Normal(0.7), "breslow")], ids=str)
-def test_enumeration_agrees_with_quadrature(table, prior, ties):
-    model = rj.cox("time ~ a + b", table, event="died", offset="shift", ties=ties, coef_prior=prior)
-    results = model.fit(rng=3, pairs=4096)
-    single = results._marginal
-    for gamma, columns in (([0, 0], []), ([1, 0], ["a"]), ([0, 1], ["b"]), ([1, 1], ["a", "b"])):
-        which = np.array(gamma, dtype=np.uint8)
-        want, mean, sd = by_quadrature(table, columns, prior, ties)
-        found = single.integrate(which)
-        # Six standard errors in eight comparisons, 2e-8, and the error of the quadrature.
-        log_marginal = found.log_marginal + model.regression.log_constant
-        assert abs(log_marginal - want) < 6 * np.sqrt(found.variance) + 1e-7
-        assert found.variance < 1e-9 or 6 * np.sqrt(found.variance) < 2e-3
-        row = results.models.set_index("terms").loc[[tuple(columns)]]
-        assert abs(row["log_marginal"].iloc[0] - want) < 2e-3
-        drawn, used = (
-            single.sample(which, 4000, np.random.default_rng(4))[0],
-            model.regression.model_columns(which)[1:],
-        )
-        drawn = drawn[:, used] / model.regression.scale[used - 1]
-        # Of 4,000 draws systematic resampling leaves an effective number of more than 2,000.
-        assert np.all(np.abs(drawn.mean(axis=0) - mean) < 6 * sd / np.sqrt(2000))
-        np.testing.assert_allclose(drawn.std(axis=0), sd, rtol=6 / np.sqrt(2 * 2000))
-    assert list(results.coefficients.index) == ["a", "b"]
-
-
-@pytest.mark.parametrize("sampler", ["collapsed", "rjmcmc", "population"])
-def test_samplers_agree_with_enumeration(model, enumerated, sampler):
-    found = model.fit(sampler=sampler, draws=2500, rng=4)
-    # |z| < 6 in 3 x 3 comparisons with errors from 50 batches: 1e-6.
-    away = np.abs(found.posterior.inclusion - enumerated.posterior.inclusion)
-    assert np.max(away / np.maximum(found.posterior.inclusion_mcse, 1e-4)) < 6
-    # Of 10,000 draws of chains a tenth or more are effective: the error of means is 3.2 % of a deviation.
-    one, other = found.coefficients, enumerated.coefficients
-    assert np.max(np.abs(one["mean"] - other["mean"]) / other["sd"]) < 6 * np.sqrt(1 / 1000 + 1 / 4000)
-
-
 @pytest.mark.parametrize(
     "prior",
     [rj.HyperG(), rj.ZellnerSiow(), rj.HyperG(information="observed"), rj.EmpiricalBayes(), rj.AIC()],
@@ -154,6 +68,7 @@ def test_no_event_column_means_all_are_events(table):
     one = rj.cox("time ~ a + b", table, event=None).fit(rng=1)
     other = rj.cox("time ~ a + b", table, event=np.ones(N, dtype=bool)).fit(rng=1)
     pd.testing.assert_frame_equal(one.models, other.models)
+    assert same_data(one.model, rj.cox("time ~ a + b", table, event="died")) is not None
     arrays = rj.CoxSelection(table["time"].to_numpy(), table[["a", "b"]], event=None).fit(rng=1)
     pd.testing.assert_frame_equal(one.inclusion, arrays.inclusion)
     # Not said, the indicator of censored times would be a term.
@@ -339,16 +254,6 @@ def test_tables_have_no_intercept(enumerated, walked, model):
     plt.close("all")
 
 
-def test_draws_for_arviz(walked, model):
-    pytest.importorskip("arviz")
-    found = walked.to_arviz(coefficients=True).posterior
-    assert list(found["coefficient"].to_numpy()) == list(model.design.column_names)
-    np.testing.assert_array_equal(found["coefficients"], walked.draws.coefficients[..., 1:])
-    # Draws of the hidden one are those of its prior, of deviation 1e-6 at the mean of the columns.
-    centred = walked.draws.coefficients @ np.append(1.0, model.data.X.mean(axis=0))
-    assert np.max(np.abs(centred)) < 1e-5
-
-
 def test_saved_results(enumerated, table, tmp_path):
     enumerated.save(tmp_path / "fit.zip")
     without, loaded = rj.load(tmp_path / "fit.zip"), rj.load(tmp_path / "fit.zip", data=table)
@@ -367,98 +272,7 @@ def test_saved_results(enumerated, table, tmp_path):
         rj.load(tmp_path / "fit.zip", data=table.assign(died=1 - table["died"]))
 
 
-def test_longer_runs_are_the_same_as_whole_ones(model, walked, table, tmp_path):
-    walked.save(tmp_path / "fit.zip")
-    longer = rj.load(tmp_path / "fit.zip", data=table).extend(100)
-    whole = model.fit(sampler="collapsed", draws=500, burn_in=100, chains=2, rng=2)
-    np.testing.assert_array_equal(longer.draws.model, whole.draws.model)
-    np.testing.assert_array_equal(longer.draws.coefficients, whole.draws.coefficients)
-
-
-def test_ties_and_events_are_part_of_the_data(table):
-    one = rj.cox("time ~ a", table, event="died")
-    assert same_data(one, rj.cox("time ~ a", table, event="died")) is None
-    assert same_data(one, rj.cox("time ~ a", table, event="died", ties="breslow")) == "another family"
-    assert same_data(one, rj.cox("time ~ a", table, event=None)) is not None
-
-
-BAD = {
-    "ties": ({"ties": "exact"}, rj.ParameterError, r"'ties' .* 'efron', 'breslow'. Got 'exact'"),
-    "spikes": ({"coef_prior": rj.SpikeSlab(0.1, 100)}, rj.ParameterError, r"'coef_prior' .* CoxSelection"),
-    "a prior of an intercept": (
-        {"coef_prior": rj.Normal(1.0, intercept=rj.Normal(2.0))},
-        rj.ParameterError,
-        r"'intercept' parameter of Normal must be None or 'flat' for Cox models",
-    ),
-    "a joint prior": (
-        {"coef_prior": rj.GPrior("n", intercept="joint")},
-        rj.ParameterError,
-        r"'intercept' parameter of GPrior",
-    ),
-    "weights": ({"weights": "a"}, TypeError, "'weights'"),
-    "an unknown column": ({"event": "dead"}, rj.UnknownNameError, r"unknown column 'dead' as 'event'"),
-    "other numbers": ({"event": "a"}, rj.DataError, r"'event' of CoxSelection must be 1 .* 0 .* \(80 value"),
-    "text": ({"event": "level"}, rj.DataError, r"'event' .* numeric"),
-    "no events": ({"event": np.zeros(N)}, rj.DataError, r"'event' .* at least one row\. Got only censored"),
-    "another length": ({"event": np.ones(3)}, rj.DataError, r"'event' .* 80 rows. Got 3"),
-    "gibbs": ({}, rj.UnknownNameError, "unknown sampler 'gibbs'"),
-}
-
-
-@pytest.mark.parametrize("case", BAD)
-def test_bad_parameters_are_errors(table, case):
-    options, error, message = BAD[case]
-    with pytest.raises(error, match=message):
-        rj.cox(FORMULA, table, **{"event": "died", **options}).fit(sampler="gibbs")
-
-
-@pytest.mark.parametrize(
-    ("change", "message"),
-    [
-        (lambda t: t - t.min(), r"times 'time' must be above 0\. Got 0 \("),
-        (lambda t: -t, r"must be above 0.* \(80 value"),
-        (lambda t: t.map("{:.3f} days".format), "'time'"),
-        (lambda t: t.where(t < 5, np.inf), "'time'"),
-    ],
-    ids=["zero", "negative", "text", "infinite"],
-)
-def test_bad_times_of_rows_are_errors(table, change, message):
-    with pytest.raises(rj.DataError, match=message):
-        rj.cox(FORMULA, table.assign(time=change(table["time"])), event="died")
-
-
 # ---------------------------------------------------------------------- calibration
-
-
-@pytest.mark.statistical
-@pytest.mark.parametrize("sampler", ["enumerate", "rjmcmc"])
-def test_posteriors_of_draws_from_the_prior_are_calibrated(sampler):
-    """Models and coefficients drawn from their priors have uniform ranks among posterior draws.
-
-    The partial likelihood is the probability of the order of exponential times, of which the last ones are
-    censored once 18 of 24 have been seen. 600 data sets: a Kolmogorov-Smirnov test at 5e-7, with ranks among
-    400 draws, and mean inclusion against the share of data sets with the term, within five standard errors:
-    1.1e-6 in all for each sampler.
-    """
-    rng, found = np.random.default_rng(11), []
-    frame = pd.DataFrame({"a": np.linspace(-1.5, 1.5, 24)})
-    for seed in range(600):
-        inside = rng.random() < 0.5
-        slope = rng.normal(0, 1) * inside
-        time = rng.exponential(np.exp(-slope * frame["a"]))
-        end = np.sort(time)[17]
-        rows = frame.assign(time=np.minimum(time, end), event=time <= end)
-        options = {} if sampler == "enumerate" else {"draws": 1000, "burn_in": 200, "chains": 1, "thin": 4}
-        model = rj.cox("time ~ a", rows, event="event", coef_prior=rj.Normal(1.0))
-        results = model.fit(sampler=sampler, rng=seed, progress=False, **options)
-        coefficients = results._averaged[0]
-        within, rank = coefficients[coefficients[:, 1] != 0, 1], np.nan
-        if inside and within.size > 200:
-            rank = np.mean(rng.permutation(within)[:400] < slope)
-        found.append((results.inclusion["posterior"].iloc[0], inside, rank))
-    p, inside, ranks = np.array(found, dtype=float).T
-    assert stats.kstest(ranks[np.isfinite(ranks)], "uniform").pvalue > 5e-7
-    assert abs(np.mean(p - inside)) < 5 * np.std(p - inside) / np.sqrt(p.size)
 
 
 def test_surrogates_of_a_column_that_orders_all_times():

@@ -3,14 +3,12 @@
 The passes are tested in ``tests/families``, jumps in ``samplers/reversible_jump``.
 """
 
-from itertools import product
-
 import numpy as np
 import pandas as pd
 import pytest
 import statsmodels.api as sm
-from scipy.optimize import minimize
-from scipy.special import log_softmax, logsumexp, softmax
+from grids import mode_of
+from scipy.special import logsumexp, softmax
 from scipy.stats import chi2, multivariate_t, norm
 from scipy.stats.qmc import Sobol
 
@@ -72,90 +70,6 @@ def with_base(table, base):
 # ---------------------------------------------------------------------- maxima and integrals
 
 
-def test_maxima_are_those_of_statsmodels(table):
-    """Maximum, information, deviance and BIC of a model, through BIC, which has these alone."""
-    results = rj.multinomial("kind ~ a + b", table, coef_prior=rj.BIC(), always=["a", "b"]).fit()
-    fit = sm.MNLogit(table["kind"], sm.add_constant(table[["a", "b"]])).fit(
-        method="newton", disp=0, tol=1e-12
-    )
-    np.testing.assert_allclose(results.coefficients["mean"], np.ravel(fit.params, order="F"), rtol=1e-6)
-    np.testing.assert_allclose(results.coefficients["sd"], np.ravel(fit.bse, order="F"), rtol=1e-6)
-    row = results.models.iloc[0]
-    # A search of maxima ends where a step gains less than 1e-9.
-    assert row["deviance"] == pytest.approx(-2 * fit.llf, abs=1e-8)
-    assert row["log_marginal"] == pytest.approx(fit.llf - 3 * np.log(60), abs=1e-7)
-    null = rj.multinomial("kind ~ a", table, coef_prior=rj.BIC(), always=["a"]).fit().single_model([*"a"])
-    assert null.prsquared == pytest.approx(
-        sm.MNLogit(table["kind"], sm.add_constant(table[["a"]])).fit(method="newton", disp=0).prsquared
-    )
-
-
-def at_mode(value, size):
-    """Return where a function of (size,) is greatest, and a root of its curvature's inverse there."""
-    start = minimize(lambda b: -value(b), np.zeros(size), method="BFGS", options={"gtol": 1e-8}).x
-    step = 1e-4 * np.eye(size)
-    hessian = np.array(
-        [
-            [value(start + a + b) - value(start + a - b) - value(start + b - a) + value(start - a - b)
-             for a in step] for b in step
-        ]
-    ) / 4e-8  # fmt: skip
-    return start, np.linalg.cholesky(np.linalg.inv(-hessian))
-
-
-def quadrature(x, y, w, precision):
-    """Log marginal likelihood of coefficients (2, 1 + d) with flat intercepts and slopes N(0, precision^-1).
-
-    By the trapezoidal rule around the mode, in units of the curvature there.
-    """
-    d = x.shape[1]
-    design = np.column_stack([np.ones(len(x)), x])
-    own = np.arange(len(y)), y
-
-    def value(flat):
-        beta = flat.reshape(2, 1 + d)
-        eta = np.column_stack([np.zeros(len(x)), design @ beta.T])
-        slopes = beta[:, 1:].T.ravel()  # by column, then class
-        return w @ log_softmax(eta, axis=1)[own] - 0.5 * slopes @ precision @ slopes
-
-    size = 2 * (1 + d)
-    start, root = at_mode(value, size)
-    # Six and a half deviations either side at a spacing of 0.8: rounding and tails are below 1e-6.
-    grid = np.arange(-8, 9) * 0.8
-    points = start + np.array(list(product(grid, repeat=size))) @ root.T
-    total = []
-    for part in np.array_split(points, 40):
-        beta = part.reshape(len(part), 2, 1 + d)
-        eta = np.einsum("nk,plk->pnl", design, beta)
-        norm = np.log1p(np.exp(eta).sum(axis=2))
-        chosen = np.concatenate([np.zeros((*eta.shape[:2], 1)), eta], axis=2)[:, own[0], own[1]]
-        slopes = beta[:, :, 1:].transpose(0, 2, 1).reshape(len(part), -1)
-        total.append((chosen - norm) @ w - 0.5 * np.einsum("pi,ij,pj->p", slopes, precision, slopes))
-    constant = 0.5 * np.linalg.slogdet(precision)[1] - 0.5 * len(precision) * np.log(2 * np.pi) if d else 0.0
-    return logsumexp(np.concatenate(total)) + size * np.log(0.8) + np.log(np.diag(root)).sum() + constant
-
-
-@pytest.mark.parametrize("weighted", [False, True])
-def test_marginal_likelihoods_are_those_of_quadrature(table, weighted):
-    """The empty model, and one of a column, with the prior written out on the column as it is."""
-    rows = table.iloc[:30]
-    w = rows["n"].to_numpy(float) if weighted else np.ones(30)
-    y = np.searchsorted(["low", "mid", "top"], rows["kind"])
-    p = np.bincount(y, w)[1:] / w.sum()
-    x = rows[["a"]].to_numpy()
-    away = x - np.average(x, axis=0, weights=w)
-    precision = np.kron((away * w[:, None]).T @ away, np.diag(p) - np.outer(p, p)) / w.sum()
-    want = [quadrature(x[:, :0], y, w, np.zeros((0, 0))), quadrature(x, y, w, precision)]
-    results = rj.multinomial("kind ~ a", rows, weights="n" if weighted else None).fit(rng=1)
-    for model, value in enumerate(want):
-        found = results._marginal.integrate(np.array([model], dtype=np.uint8), pairs=2**16)
-        # Relative errors of 1e-3 to 2e-3 from 130,000 draws; the quadrature's is below 1e-6.
-        assert np.sqrt(found.variance) < 3e-3
-        assert abs(found.log_marginal - value) < 6 * np.sqrt(found.variance)
-    share = results.inclusion.iloc[0]
-    assert abs(share["posterior"] - 1 / (1 + np.exp(want[0] - want[1]))) < 1e-4 + 6 * share["mcse"]
-
-
 def points_of_a_net(size, seed):
     """Return standard Student draws (2^16, size) with 6 df from a scrambled net, and their log densities."""
     net = Sobol(size + 1, rng=np.random.default_rng(seed)).random_base2(16)
@@ -190,7 +104,7 @@ def test_marginal_likelihoods_of_several_columns(table, d):
         chosen = eta[:, np.arange(len(y)), y].sum(axis=1)
         return chosen - logsumexp(eta, axis=2).sum(axis=1) - 0.5 * quadratic + prior
 
-    mode, root = at_mode(lambda b: values(b[None])[0], size)
+    mode, root = mode_of(values, np.zeros(size))
     found = []
     for seed in range(8):
         points, log_density = points_of_a_net(size, seed)
@@ -285,23 +199,6 @@ def test_two_classes_have_the_draws_of_a_logistic_model(table):
 # ---------------------------------------------------------------------- samplers
 
 
-@pytest.mark.parametrize("sampler", ["collapsed", "rjmcmc", "population"])
-def test_samplers_agree_with_enumeration(model, enumerated, sampler):
-    found = model.fit(sampler=sampler, draws=1500, rng=4).posterior
-    exact = enumerated.posterior.inclusion
-    # |z| < 6 in 3 x 3 comparisons with errors from 50 batches: 1e-6.
-    assert np.abs((found.inclusion - exact) / np.maximum(found.inclusion_mcse, 1e-3)).max() < 6
-
-
-@pytest.mark.parametrize("prior", [rj.HyperGN(4), rj.ZellnerSiow()], ids=repr)
-def test_jumps_with_an_unknown_g(table, prior):
-    """Against sums over a grid of g of integrals given g."""
-    model = rj.multinomial("kind ~ a + b", table, coef_prior=prior)
-    exact = model.fit(sampler="enumerate", rng=1).posterior.inclusion
-    found = model.fit(sampler="rjmcmc", draws=1500, rng=4).posterior
-    assert np.abs((found.inclusion - exact) / np.maximum(found.inclusion_mcse, 1e-3)).max() < 6
-
-
 # ---------------------------------------------------------------------- results
 
 
@@ -386,27 +283,6 @@ def test_cross_validation(model, table):
     assert np.abs(other.predict(table[fold]) - p[fold]).to_numpy().max() < 0.02
 
 
-@pytest.mark.parametrize("with_data", [False, True])
-def test_saved_results(drawn, enumerated, table, tmp_path, with_data):
-    for results in (drawn, enumerated):
-        results.save(tmp_path / "fit.zip", data=with_data)
-        loaded = rj.load(tmp_path / "fit.zip")
-        assert type(loaded) is type(results)
-        assert loaded.classes == ("low", "mid", "top")
-        pd.testing.assert_frame_equal(loaded.coefficients, results.coefficients)
-        pd.testing.assert_frame_equal(loaded.predict(table), results.predict(table))
-        assert str(loaded.summary()) == str(results.summary())
-        again = rj.load(tmp_path / "fit.zip", data=table)
-        pd.testing.assert_frame_equal(again.score(), results.score())
-
-
-def test_extended_runs_are_longer_runs(model, drawn):
-    once = model.fit(sampler="rjmcmc", draws=400, burn_in=100, chains=2, rng=3)
-    longer = drawn.extend(100)
-    pd.testing.assert_frame_equal(longer.inclusion, once.inclusion)
-    pd.testing.assert_frame_equal(longer.coefficients, once.coefficients)
-
-
 # ---------------------------------------------------------------------- responses
 
 
@@ -429,21 +305,6 @@ def test_kinds_of_classes(values, classes):
     assert found.dtype == response.dtype
     assert set(found) <= set(classes)
     assert results.score(columns, response)["rows"].iloc[0] == 60
-
-
-BAD = {
-    "one class": (["u"] * 8, "at least two levels"),
-    "a class of one row": ([*"uuuvvvvw"], r"at least two rows.*1 of 3 classes.*'w'"),
-    "more classes than rows can have": ([*"abcdefgh"], "8 of 8 classes have fewer"),
-    "real numbers": (np.linspace(0, 1, 8) + 0.05, "labels"),
-}
-
-
-@pytest.mark.parametrize("name", BAD)
-def test_responses_that_cannot_be_used(name):
-    response, match = BAD[name]
-    with pytest.raises(rj.DataError, match=match):
-        rj.MultinomialSelection(response, np.arange(8.0)[:, None])
 
 
 def test_other_errors(table, enumerated):

@@ -54,32 +54,6 @@ def theirs(link, table, columns):
     return sm.GLM(response, x, family=family, offset=table["shift"]).fit(tol=1e-14, maxiter=200)
 
 
-def test_maxima_are_those_of_statsmodels(link, table):
-    """Deviance, maximum and observed information of a model, through BIC, which has these alone."""
-    model = MAKE[link](
-        "y ~ a + b", table, weights="n", offset="shift", coef_prior=rj.BIC(), always=["a", "b"]
-    )
-    results = model.fit()
-    fit = theirs(link, table, ["a", "b"])
-    np.testing.assert_allclose(results.coefficients["mean"], fit.params, rtol=1e-6)
-    information = -fit.model.hessian(fit.params, observed=True)
-    np.testing.assert_allclose(
-        results.coefficients["sd"], np.sqrt(np.diag(np.linalg.inv(information))), rtol=1e-6
-    )
-    # Theirs are rounded sums of 80 logarithms.
-    assert results.models["deviance"].iloc[0] == pytest.approx(fit.deviance, abs=1e-8)
-    bic = fit.llf - 1.5 * np.log(table["n"].sum())
-    assert results.models["log_marginal"].iloc[0] == pytest.approx(bic, abs=1e-7)
-
-
-@pytest.mark.parametrize("sampler", ["collapsed", "rjmcmc", "population"])
-def test_samplers_agree_with_enumeration(model, enumerated, sampler):
-    found = model.fit(sampler=sampler, draws=2500, rng=4).posterior
-    exact = enumerated.posterior.inclusion
-    # |z| < 6 in 2 x 3 x 3 comparisons with errors from 50 batches: 1e-6.
-    assert np.abs((found.inclusion - exact) / np.maximum(found.inclusion_mcse, 1e-4)).max() < 6
-
-
 def test_the_prior_has_the_information_of_the_null_model(link, table):
     """Its precision is X'WX with the expected information of one trial at statsmodels' null model."""
     model = MAKE[link]("y ~ a + b", table, weights="n", offset="shift")
@@ -124,19 +98,6 @@ def test_grouped_trials_are_single_ones(link, table):
     np.testing.assert_allclose(one.posterior.inclusion, other.posterior.inclusion, atol=5e-3)
 
 
-def test_saved_results(link, enumerated, table, tmp_path):
-    enumerated.save(tmp_path / "fit.zip")
-    loaded = rj.load(tmp_path / "fit.zip")
-    pd.testing.assert_frame_equal(loaded.coefficients, enumerated.coefficients)
-    np.testing.assert_allclose(loaded.predict(table), enumerated.predict(table), rtol=1e-12)
-    assert type(loaded.model).__name__ == {"probit": "ProbitSelection", "cloglog": "CloglogSelection"}[link]
-
-
-def test_the_summary_names_the_link(link, enumerated):
-    title = {"probit": "Probit model selection", "cloglog": "Complementary log-log model selection"}[link]
-    assert str(enumerated.summary()).strip().startswith(title)
-
-
 def test_separated_classes_are_named(link):
     rng = np.random.default_rng(3)
     frame = pd.DataFrame({"a": rng.standard_normal(60), "b": rng.standard_normal(60)})
@@ -144,8 +105,3 @@ def test_separated_classes_are_named(link):
     with pytest.warns(rj.SeparationWarning, match="classes are separated.* by a in"):
         results = MAKE[link]("y ~ a + b", frame).fit(rng=1)
     assert results.inclusion.loc["a", "posterior"] > 0.99
-
-
-def test_checks_of_new_data(enumerated):
-    """A model that is true passes its own checks: p-values below 1e-3 of four statistics are a fault."""
-    assert np.all(enumerated.check(rng=2)["p_value"] > 1e-3)

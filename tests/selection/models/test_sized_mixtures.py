@@ -1,14 +1,14 @@
 """Mixtures of g-priors with an unknown theta or shape, against quadrature and enumeration."""
 
-from itertools import product
+from functools import partial
 
 import numpy as np
 import pandas as pd
 import pytest
-from fit_checks import assert_long_chains_agree, inclusion_z
+from fit_checks import assert_long_chains_agree
+from grids import by_grid
 from scipy import optimize, stats
 from scipy.special import logsumexp
-from turns import by_turns
 
 import pyrjsel as rj
 
@@ -74,10 +74,7 @@ class Quadrature:
     def given(self, g):
         """The integral given g, by a sum over a grid rotated as the posterior is."""
         start = np.append(np.log(self.y.mean()), np.zeros(self.d + 1))
-        best = optimize.minimize(lambda v: -self.log_joint(v[None], g)[0], start, method="BFGS")
-        root, steps = np.linalg.cholesky(best.hess_inv), np.arange(-7, 8)
-        points = best.x + np.array(list(product(steps, repeat=self.d + 2))) @ root.T
-        return logsumexp(self.log_joint(points, g)) + np.log(np.diag(root)).sum()
+        return by_grid(partial(self.log_joint, g=g), start, 1.0, 7)[0]
 
     def over_g(self, prior):
         t = np.arange(-11.0, 17.0 if self.d == 1 else 22.0)
@@ -115,24 +112,6 @@ def test_integrals_agree_with_quadrature(tables, kind, terms, prior):
     # Six standard errors: 2e-8 in 8 cases. Sums over g have an error of 5e-5, those over coefficients too.
     assert found.variance < (3e-7 if len(terms) == 1 else 2e-7)
     assert abs(found.log_marginal - want) < 6 * np.sqrt(found.variance) + 1e-4
-
-
-@pytest.mark.parametrize(
-    ("kind", "sampler"), by_turns(["gamma", "negbin"], ["rjmcmc", "population", "collapsed"])
-)
-def test_chains_agree_with_enumeration(tables, kind, sampler):
-    """Inclusion, and the size."""
-    prior = {"rjmcmc": rj.ZellnerSiow(), "population": rj.HyperG(3), "collapsed": rj.Robust()}[sampler]
-    model = model_of(kind, tables, prior, FORMULA)
-    exact = model.fit(rng=1, pairs=1024)
-    draws = {"rjmcmc": 4000, "population": 1500, "collapsed": 300}[sampler]
-    found = model.fit(sampler=sampler, draws=draws, burn_in=100, chains=2, rng=3)
-    # |z| < 5.5 in 3 comparisons of 6 cases: 7e-7.
-    assert inclusion_z(found, exact).max() < 5.5
-    (name,) = found.nuisance.index
-    one, other = found.nuisance.loc[name], exact.nuisance.loc[name]
-    # At least 300 of the draws count.
-    assert abs(one["mean"] - other["mean"]) < 5.5 * other["sd"] / np.sqrt(300)
 
 
 @pytest.mark.statistical
@@ -185,29 +164,6 @@ def test_jumps_need_a_prior_with_a_full_conditional(tables):
         model_of("negbin", tables, rj.Robust()).fit(sampler="rjmcmc", rng=1)
     with pytest.raises(rj.ParameterError, match=r"'surrogate' .* mixtures"):
         model_of("negbin", tables, rj.HyperG()).fit(sampler="rjmcmc", surrogate=1, rng=1)
-
-
-@pytest.mark.parametrize("kind", KINDS)
-def test_results(tables, kind, tmp_path):
-    """Predictions, single models, files, longer runs and sensitivity."""
-    frame = tables[kind]
-    model = model_of(kind, tables, rj.HyperGN(), FORMULA)
-    fit = model.fit(sampler="rjmcmc", draws=900, burn_in=100, chains=1, rng=2)
-    ends = fit.get_prediction(frame).summary_frame()[["obs_ci_lower", "obs_ci_upper"]].to_numpy().T
-    # Of 40 intervals of 95 %, ten or more miss their response with a chance below 1e-4.
-    assert np.sum((frame["y"] >= ends[0]) & (frame["y"] <= ends[1])) > N - 10
-    fit.save(tmp_path / "fit.zip")
-    loaded = rj.load(tmp_path / "fit.zip", data=frame)
-    assert loaded.model.coef_prior == rj.HyperGN()
-    pd.testing.assert_frame_equal(loaded.nuisance, fit.nuisance)
-    longer = loaded.extend(50)
-    whole = model.fit(sampler="rjmcmc", draws=950, burn_in=100, chains=1, rng=2)
-    for name, values in whole.draws.nuisance.items():
-        np.testing.assert_array_equal(longer.draws.nuisance[name], values)
-    single = fit.single_model(["a"])
-    assert np.abs(np.log(single.predict(frame) / fit.predict(frame))).max() < 1.5
-    priors = {"mixture": rj.HyperGN(), "known": rj.GPrior("n", information="null")}
-    assert model.sensitivity(coef_priors=priors, rng=1).inclusion.notna().all(axis=None)
 
 
 def test_a_level_without_events():

@@ -5,6 +5,7 @@ import warnings
 import numpy as np
 import pandas as pd
 import pytest
+from turns import by_turns
 
 import pyrjsel as rj
 from pyrjsel.selection.samplers.collapsed.options import CollapsedOptions
@@ -66,8 +67,7 @@ def test_both_modes_are_found_on_a_surrogate(kind, effect, seed):
     assert 0 < found.diagnostics["acceptance_trade"]["all"] < 1
 
 
-@pytest.mark.parametrize("sampler", ["collapsed", "gibbs"])
-@pytest.mark.parametrize("heredity", ["strong", "weak"])
+@pytest.mark.parametrize(("heredity", "sampler"), by_turns(["strong", "weak"], ["collapsed", "gibbs"]))
 def test_with_trades_the_posterior_is_that_of_enumeration(sampler, heredity):
     """Bounds bind, prices are shared by interactions, and one term is always in."""
     rng = np.random.default_rng(3)

@@ -36,12 +36,12 @@ def gamma(cost=None, **options):
     return rj.gamma("cost ~ x", ROWS if cost is None else ROWS.assign(cost=cost), **options)
 
 
-def student(df):
-    return rj.linear("number ~ x", ROWS, errors="student", df=df)
+def student(df=None, **options):
+    return rj.linear("number ~ x", ROWS, **{"errors": "student", "df": df, **options})
 
 
-def cox(formula="time ~ x", **columns):
-    return rj.cox(formula, ROWS.assign(**columns), event="died")
+def cox(formula="time ~ x", options=None, **columns):
+    return rj.cox(formula, ROWS.assign(**columns), **{"event": "died", **(options or {})})
 
 
 def multinomial(kind):
@@ -87,7 +87,108 @@ CASES = {
         rj.ParameterError,
         "'errors'.*'normal', 'student'. Got 't'",
     ),
+    "infinite shape": (lambda: gamma(shape=np.inf), rj.ParameterError, "'shape'.*Got inf"),
+    "shape a word": (lambda: gamma(shape="two"), rj.ParameterError, "'shape'.*Got 'two'"),
+    "prior of shape": (
+        lambda: gamma(shape_prior=rj.InverseGamma(1, 1)),
+        rj.ParameterError,
+        "'shape_prior' .* LogNormal",
+    ),
+    "prior of a known shape": (
+        lambda: gamma(shape=2, shape_prior=rj.LogNormal(0, 1)),
+        rj.ParameterError,
+        r"'shape_prior'.* known",
+    ),
+    "df not a number": (lambda: student(np.nan), rj.ParameterError, "'df'.*Got nan"),
+    "df another word": (lambda: student("guess"), rj.ParameterError, r"'df' .*'estimate'.*'guess'"),
+    "many df": (lambda: student(1e7), rj.ParameterError, "'df'"),
+    "df to estimate of normal errors": (
+        lambda: student("estimate", errors="normal"),
+        rj.ParameterError,
+        "'df' .*None if errors='nor",
+    ),
+    "sigma_prior of student errors": (
+        lambda: student(sigma_prior=rj.InverseGamma(1, 1)),
+        rj.ParameterError,
+        "'sigma_prior' .*None if",
+    ),
+    "weights of student errors": (
+        lambda: student(weights="died"),
+        rj.NotAvailableError,
+        "do not support 'weights'",
+    ),
+    "ties": (
+        lambda: cox(options={"ties": "exact"}),
+        rj.ParameterError,
+        "'ties' .* 'efron', 'breslow'. Got 'exact'",
+    ),
+    "no such event": (
+        lambda: cox(options={"event": "dead"}),
+        rj.UnknownNameError,
+        "unknown column 'dead' as 'event'",
+    ),
+    "events that are classes": (lambda: cox(options={"event": "kind"}), rj.DataError, "'event' .* numeric"),
+    "events of other rows": (
+        lambda: cox(options={"event": np.ones(3)}),
+        rj.DataError,
+        r"'event' .* 20 rows. Got 3",
+    ),
+    "gibbs for times": (
+        lambda: cox().fit(sampler="gibbs"),
+        rj.UnknownNameError,
+        "unknown sampler 'gibbs'",
+    ),
+    # priors of coefficients
+    "a g for each model": (
+        lambda: student(coef_prior=rj.EmpiricalBayes()),
+        rj.NotAvailableError,
+        "support GPrior, mixtures",
+    ),
+    "a g for each model, unknown df": (
+        lambda: student("estimate", coef_prior=rj.EmpiricalBayes()),
+        rj.NotAvailableError,
+        "support GPrior, mixtures",
+    ),
+    "BIC of student errors": (
+        lambda: student(coef_prior=rj.BIC()),
+        rj.NotAvailableError,
+        "support GPrior, mixtures",
+    ),
+    "unscaled": (
+        lambda: student(coef_prior=rj.Normal(1.0, scaled=False)),
+        rj.NotAvailableError,
+        "multiple of sigma",
+    ),
+    "a joint prior of student errors": (
+        lambda: student(coef_prior=rj.GPrior("n", intercept="joint")),
+        rj.ParameterError,
+        "'intercept'",
+    ),
+    "spikes for times": (
+        lambda: cox(options={"coef_prior": rj.SpikeSlab(0.1, 100)}),
+        rj.ParameterError,
+        "'coef_prior' .* CoxSelection",
+    ),
+    "an intercept of times": (
+        lambda: cox(options={"coef_prior": rj.Normal(1.0, intercept=rj.Normal(2.0))}),
+        rj.ParameterError,
+        "'intercept' parameter of Normal must be None or 'flat' for Cox models",
+    ),
+    "a joint prior of times": (
+        lambda: cox(options={"coef_prior": rj.GPrior("n", intercept="joint")}),
+        rj.ParameterError,
+        "'intercept' parameter of GPrior",
+    ),
     # responses
+    "negative weights": (
+        lambda: gamma(weights=-np.ones(N)),
+        rj.DataError,
+        "'weights' must be non-negative",
+    ),
+    "no weights": (lambda: gamma(weights=np.zeros(N)), rj.DataError, "'weights' must have a positive value"),
+    "costs as text": (lambda: gamma(ROWS["cost"].map("{:.3f} EUR".format)), rj.DataError, "'cost'"),
+    "times as text": (lambda: cox(time=ROWS["time"].map("{:.3f} days".format)), rj.DataError, "'time'"),
+    "infinite times": (lambda: cox(time=np.inf), rj.DataError, "'time'"),
     "costs of 0": (
         lambda: gamma(ROWS["cost"].where(ROWS["x"] > 0, 0)),
         rj.DataError,

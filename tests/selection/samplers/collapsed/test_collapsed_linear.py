@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from selection_checks import far_away, fit
-from turns import by_turns
+from turns import by_turns, every
 
 import pyrjsel as rj
 from pyrjsel.selection.regression.gaussian import GaussianRegression
@@ -82,15 +82,18 @@ def test_walks_find_the_posterior(space, prior):
 
 @pytest.mark.parametrize(
     ("space", "options"),
-    by_turns(
-        ["budget", "strong heredity"],
-        [
-            {"temperatures": 3},
-            {"temperatures": (1.0, 0.5), "swaps": 0.0},
-            {"sweeps": 0.2, "thin": 4},
-            {"swaps": 20.0, "sweeps": 0.3},
-            {"start": ("a", "f"), "burn_in": 0},
-        ],
+    every(
+        3,
+        by_turns(
+            ["budget", "strong heredity"],
+            [
+                {"temperatures": 3},
+                {"temperatures": (1.0, 0.5), "swaps": 0.0},
+                {"sweeps": 0.2, "thin": 4},
+                {"swaps": 20.0, "sweeps": 0.3},
+                {"start": ("a", "f"), "burn_in": 0},
+            ],
+        ),
     ),
     ids=str,
 )

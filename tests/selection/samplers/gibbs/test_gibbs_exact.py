@@ -104,7 +104,7 @@ def check_inclusion(found, want):
     assert np.all(np.abs(visits - want.inclusion) < ERRORS * error + 2e-3)
 
 
-@pytest.mark.parametrize(("prior", "model_prior", "constraint"), [*every(2, FEW), *REST])
+@pytest.mark.parametrize(("prior", "model_prior", "constraint"), [*every(3, FEW), *REST])
 def test_inclusion_and_coefficients(linear_kit, prior, model_prior, constraint):
     """Enumeration is exact: tests of single models and of it hold it against quadrature."""
     coef_prior, scheme = PRIORS[prior]
@@ -157,7 +157,9 @@ def test_stochastic_search_with_every_prior_of_sigma(linear_kit, prior, sigma):
     np.testing.assert_allclose(moments.prob_positive[1:], (b > 0).mean(axis=(0, 1)), rtol=1e-12)
 
 
-@pytest.mark.parametrize("prior", [name for name in PRIORS if "spikes" in name or name == "unscaled normal"])
+@pytest.mark.parametrize(
+    "prior", every(2, [name for name in PRIORS if "spikes" in name or name == "unscaled normal"])
+)
 def test_more_columns_than_rows(linear_kit, prior):
     coef_prior, scheme = PRIORS[prior]
     case = linear_kit.case(

@@ -1,4 +1,6 @@
-"""Detailed balance of every single move of the compiled loop, between all pairs of states of tiny spaces."""
+"""Detailed balance of every move of the compiled loop at any temperature, between all pairs of states."""
+
+from itertools import product
 
 import numpy as np
 import pytest
@@ -15,20 +17,26 @@ from balance_oracle import (
 )
 from scipy import optimize
 from scipy.special import betaln
+from turns import by_turns, every
 
 from pyrjsel.model_space import Bernoulli
 from pyrjsel.selection.priors.coefficients import GPrior, Normal
 from pyrjsel.selection.samplers.reversible_jump.proposal import full_model_proposal
 
+# At another temperature the target is the posterior to the power t, and proposals have t times the precision.
+OTHER = [0.3, 1.7]
+SOME = ["free", "budget", "always", "strong heredity", "dependent", "one term"]
+AT_ALL = [(1.0, space) for space in SPACES]
 
-@pytest.mark.parametrize("space", SPACES)
-def test_flips_and_swaps(kit, coef_prior, space, family):
+
+@pytest.mark.parametrize(("t", "space"), [*AT_ALL, *by_turns(OTHER, SOME)])
+def test_flips_and_swaps(kit, coef_prior, space, t, family):
     names, options = SPACES[space]
     # Weights and offsets in one half of the problems, 0/1 responses without them in the other.
     rich = len(space) % 2 == 0
     options = {"weighted": rich, "with_offset": rich, "family": family, **options}
     case = kit.case(names, n=25, seed=8, coef_prior=coef_prior, **options)
-    seen = check_flips_and_swaps(case, np.random.default_rng(9))
+    seen = check_flips_and_swaps(case, np.random.default_rng(9), t=t)
     # A loop over no pair would pass, too.
     if names:
         assert seen["birth"] > 0
@@ -40,22 +48,28 @@ def test_flips_and_swaps(kit, coef_prior, space, family):
         assert seen["swap"] > 0
 
 
-@pytest.mark.parametrize("space", ["free", "budget", "always", "a big factor"])
-def test_flips_and_swaps_with_the_fixed_proposal(kit, coef_prior, space, family):
+FIXED = [(1.0, "budget"), (1.0, "always"), *product([1.0, *OTHER], ["free", "a big factor"])]
+
+
+@pytest.mark.parametrize(("t", "space"), every(3, FIXED))
+def test_flips_and_swaps_with_the_fixed_proposal(kit, coef_prior, space, t, family):
     names, options = SPACES[space]
     options = {"weighted": True, "family": family, **options}
     case = kit.case(names, n=40, seed=8, coef_prior=coef_prior, **options)
-    seen = check_flips_and_swaps(case, np.random.default_rng(10), full_model_proposal(case.regression))
+    seen = check_flips_and_swaps(case, np.random.default_rng(10), full_model_proposal(case.regression), t)
     assert seen["birth"] > 0
 
 
-@pytest.mark.parametrize("reach", [1.0, 0.25, 0.015625])
-@pytest.mark.parametrize("space", SPACES)
-def test_updates_of_coefficients(kit, coef_prior, space, reach, family):
+PLACES = [*AT_ALL, *product(OTHER, ["free", "dependent", "no term"])]
+
+
+@pytest.mark.parametrize(("reach", "place"), by_turns([1.0, 0.25, 0.015625], PLACES), ids=str)
+def test_updates_of_coefficients(kit, coef_prior, place, reach, family):
+    t, space = place
     names, options = SPACES[space]
     options = {"weighted": True, "with_offset": True, "family": family, **options}
     case = kit.case(names, n=25, seed=8, coef_prior=coef_prior, **options)
-    check_updates(case, np.random.default_rng(11), reach)
+    check_updates(case, np.random.default_rng(11), reach, t)
 
 
 def test_densities_of_a_state(kit, coef_prior, family):
@@ -130,3 +144,37 @@ def test_the_full_models_proposal_is_its_posterior(kit, coef_prior):
         np.testing.assert_allclose(
             np.linalg.inv(own @ own.T), covariance[np.ix_(block, block)], rtol=1e-6, atol=1e-12
         )
+
+
+def test_the_density_of_a_state_has_no_temperature(kit, coef_prior):
+    names, options = SPACES["free"]
+    case = kit.case(names, n=25, seed=8, coef_prior=coef_prior, weighted=True, **options)
+    oracle, rng = Oracle(case), np.random.default_rng(24)
+    for gamma in models(case):
+        b = random_b(oracle, gamma, rng)
+        assert loop_at(case, gamma, b, t=0.3).log_density() == loop_at(case, gamma, b).log_density()
+
+
+def test_the_temperature_matters(kit, coef_prior):
+    """By far more than the tolerance: a loop that forgot it anywhere would be seen."""
+    names, options = SPACES["free"]
+    case = kit.case(names, n=25, seed=8, coef_prior=coef_prior, weighted=True, **options)
+    oracle, rng = Oracle(case), np.random.default_rng(25)
+    gamma = np.array([1, 0, 1], dtype=np.uint8)
+    b = random_b(oracle, gamma, rng)
+    for arguments in (
+        ("birth", 1, -1, np.array([0.2, -0.1])),
+        ("death", 0),
+        ("swap", 2, 1, np.array([0.3, 0.5])),
+        ("coefficients", 0, -1, np.array([0.1, 0.2, 0.3])),
+    ):
+        one, other = (loop_at(case, gamma, b, t=t).log_ratio(*arguments) for t in (1.0, 1.7))
+        assert abs(one - other) > 1e-4, arguments[0]
+
+
+@pytest.mark.parametrize("t", [0.0, -1.0, np.inf, np.nan])
+def test_no_such_temperature(kit, t):
+    case = kit.case(["a"], n=25, seed=8, coef_prior=Normal(1.0))
+    loop = loop_at(case, np.zeros(1, dtype=np.uint8), np.zeros(2))
+    with pytest.raises(ValueError, match="t must be positive and finite"):
+        loop.set_temperature(t)

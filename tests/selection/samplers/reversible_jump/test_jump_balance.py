@@ -5,6 +5,7 @@ import numpy as np
 import pytest
 from balance_oracle import check_flips_and_swaps, check_updates
 from scipy import stats
+from turns import by_turns
 
 from pyrjsel.distributions import InverseGamma
 from pyrjsel.model_space import Uniform
@@ -106,8 +107,7 @@ def same_law(draws, grid, mass):
     return stats.kstest(draws, lambda x: np.interp(x, grid, cdf / cdf[-1])).pvalue > 1e-7
 
 
-@pytest.mark.parametrize("t", TEMPERATURES)
-@pytest.mark.parametrize("prior", jump_kit.PRIORS)
+@pytest.mark.parametrize(("t", "prior"), by_turns(TEMPERATURES, list(jump_kit.PRIORS)))
 def test_full_conditionals_of_scales(linear_kit, prior, t):
     """Chains over sigma^2 and g alone against quadrature of the density of the state; some sixty laws.
 
@@ -148,8 +148,9 @@ def test_full_conditionals_of_scales(linear_kit, prior, t):
 # ---------------------------------------------------------------------- the power of the posterior
 
 
-@pytest.mark.parametrize("sigma", [None, SIGMA])
-@pytest.mark.parametrize("prior", [GPrior("n"), Normal(0.8, mean=0.3)], ids=["g", "normal"])
+@pytest.mark.parametrize(
+    ("sigma", "prior"), by_turns([None, SIGMA], [GPrior("n"), Normal(0.8, mean=0.3)]), ids=str
+)
 def test_models_at_a_temperature(linear_kit, prior, sigma):
     """Chains below, at and above the posterior's temperature, against integrals in closed form.
 

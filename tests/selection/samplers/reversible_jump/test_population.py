@@ -52,7 +52,7 @@ def walk(model, draws=2500, burn_in=500, **options):
     return fit(model, **{"sampler": "population", "draws": draws, "burn_in": burn_in, "rng": 31, **options})
 
 
-@pytest.mark.parametrize("scenario", every(2, SCENARIOS), ids=str)
+@pytest.mark.parametrize("scenario", every(4, SCENARIOS), ids=str)
 def test_populations_find_the_posterior(scenario):
     results = walk(build(scenario))
     assert sampler_faults(results, scenario) == {}
