@@ -1,6 +1,6 @@
 """Model spaces: packed models, priors over models, costs, budget, heredity, the table of visited models."""
 
-from pyrjsel.model_space._space import Space, walk
+from pyrjsel.model_space._space import Space
 from pyrjsel.model_space.bits import PackedModels, pack, unpack
 from pyrjsel.model_space.chains import block_rates, term_blocks
 from pyrjsel.model_space.costs import BUDGET_TOLERANCE, named_costs
@@ -15,7 +15,7 @@ from pyrjsel.model_space.priors import (
     TruncatedPoisson,
     Uniform,
 )
-from pyrjsel.model_space.sampling import Existence, count_dfs, enumerate_models, free_order, sample_models
+from pyrjsel.model_space.sampling import Existence, count_dfs, enumerate_models, sample_models
 from pyrjsel.model_space.sizes import PriorSizes, sizes_of
 from pyrjsel.model_space.space import ModelSpace, check_bounds
 from pyrjsel.model_space.sparse_models import SparseModels, SparseTable
@@ -60,7 +60,6 @@ __all__ = [
     "count_models",
     "count_visits",
     "enumerate_models",
-    "free_order",
     "merge_visits",
     "named_costs",
     "pack",
@@ -72,5 +71,4 @@ __all__ = [
     "table_of",
     "term_blocks",
     "unpack",
-    "walk",
 ]

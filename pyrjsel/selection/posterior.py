@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from pyrjsel._typing import BoolArray, ByteArray, FloatArray, IntArray
 from pyrjsel._validate import counted, listed
 from pyrjsel.families import Values
-from pyrjsel.model_space import ModelDraws, ModelSpace, PackedModels, PriorInclusion, PriorSizes, pack
+from pyrjsel.model_space import ModelDraws, ModelSpace, PackedModels, pack
 from pyrjsel.runtime import Ends
 from pyrjsel.storage import Content, Plain
 
@@ -345,8 +345,6 @@ class Posterior:
     notes : list of str
     excluded : ndarray (J,), optional
         Probabilities of exclusion, if more accurate than sums over models without a term.
-    outside : float
-        After enumeration, the probability of models that are not listed.
     ends : Ends, optional
         Final states of chains.
     asked : int, optional
@@ -357,9 +355,6 @@ class Posterior:
         Notes that are also issued as warnings when the results are created.
     single : object, optional
         Evaluator of single models, if only the sampler can make it.
-    prior : tuple of (PriorInclusion, PriorSizes), optional
-        The prior over the models that have one, if not all of them are listed and some feasible models may
-        lack it.
     """
 
     sampler: str
@@ -383,13 +378,11 @@ class Posterior:
     pairs: int
     notes: list[str] = field(default_factory=list)
     excluded: FloatArray | None = None
-    outside: float = 0.0
     ends: Ends | None = None
     asked: int | None = None
     audit: Audit | None = None
     alarms: list[str] = field(default_factory=list)
     single: Any = None
-    prior: tuple[PriorInclusion, PriorSizes] | None = None
 
     def alarm(self, texts: Sequence[str]) -> None:
         """Add notes that are also issued as warnings when the results are created."""

@@ -308,7 +308,6 @@ def _posterior(content: Content, model: Selection) -> Posterior:
         pairs=pairs,
         notes=content.sequence("notes"),
         excluded=content.numbers("excluded", (n_terms,), **share) if "excluded" in content else None,
-        outside=content.number("outside", 0.0),
     )
     _check_figures(content, posterior, model)
     return posterior
@@ -340,8 +339,7 @@ def _check_figures(content: Content, posterior: Posterior, model: Selection) -> 
     Between machines they differ by rounding of sums over at most 2**20 models.
     """
     probability, odds, packed = posterior.probability, posterior.odds, posterior.packed
-    outside = posterior.outside
-    if abs(probability.sum() + outside - 1.0) > ROUNDING:
+    if abs(probability.sum() - 1.0) > ROUNDING:
         raise content.wrong("probability", "probabilities of all models")
     if posterior.draws is None:
         # Visited models are sorted by mass if that is known, which can differ from the order of visits.
@@ -365,7 +363,7 @@ def _check_figures(content: Content, posterior: Posterior, model: Selection) -> 
             block_probability @ block
             for block_probability, block in zip(_blocks(probability, packed), packed.blocks(), strict=True)
         )
-        if not np.allclose(inside, posterior.inclusion, rtol=0.0, atol=ROUNDING + outside):
+        if not np.allclose(inside, posterior.inclusion, rtol=0.0, atol=ROUNDING):
             raise content.wrong("inclusion", "sums of the probabilities of models")
         return
     index = posterior.draws.model

@@ -62,8 +62,7 @@ def content_of(results: PosteriorTables, with_rows: bool) -> Plain:
 
 def _unlisted(results: PosteriorTables) -> bool:
     """Whether the prior is over models that depend on the data and are not all listed."""
-    posterior = results.posterior
-    told = posterior.draws, posterior.prior, results._known.prior_inclusion
+    told = results.posterior.draws, results._known.prior_inclusion
     return results.model._lacks_models and any(each is not None for each in told)
 
 
@@ -115,7 +114,6 @@ def _posterior(posterior: Posterior) -> Plain:
         **{name: getattr(posterior, name) for name in kept},
         **({"gamma": posterior.gamma} if few else {"words": posterior.packed.words}),
         **{name: getattr(posterior, name) for name in ("sampler", "estimator", "entropy", "pairs")},
-        "outside": posterior.outside,
         "notes": list(posterior.notes),
         "moments": np.stack([getattr(posterior.moments, name) for name in MOMENTS]),
         "diagnostics": frame_to_plain(posterior.diagnostics),

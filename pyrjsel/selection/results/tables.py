@@ -117,8 +117,6 @@ class PosteriorTables(ModelSpaceResults[SelectionModel]):
         model, posterior = self.model, self.posterior
         if self._known.prior_inclusion is not None:
             return self._known.prior_inclusion
-        if posterior.prior is not None:
-            return posterior.prior[0]
         if not model._lacks_models or posterior.draws is not None or posterior.log_marginal is None:
             found = model.prior_inclusion
             rest(model.regression)  # used for checks of existence
@@ -132,8 +130,6 @@ class PosteriorTables(ModelSpaceResults[SelectionModel]):
         model, posterior = self.model, self.posterior
         if self._known.prior_sizes is not None:
             return self._known.prior_sizes
-        if posterior.prior is not None:
-            return posterior.prior[1]
         if not model._lacks_models or posterior.draws is not None or posterior.log_marginal is None:
             return model._prior_sizes
         exist = np.isfinite(posterior.log_marginal)

@@ -500,16 +500,3 @@ cdef class Subsets:
                 f"There is no memory for models of {self.most:,} columns, which take {self.most:,} squared "
                 "numbers for each of their terms. Set a smaller max_size, or merge levels of factors."
             )
-
-
-def add_up(const uint64_t[:, ::1] models not None, const double[::1] mass not None,
-           double[:, ::1] sums not None):
-    """Add the mass (m,) of packed models (m, words) to that without and with each term, `sums` (2, J)."""
-    cdef Py_ssize_t m = models.shape[0], terms = sums.shape[1], row, j
-    if sums.shape[0] != 2 or mass.shape[0] != m or models.shape[1] * 64 < terms:
-        raise ValueError("models, mass and sums do not fit together")
-    with nogil:
-        for row in range(m):
-            if mass[row] > 0.0:
-                for j in range(terms):
-                    sums[(models[row, j >> 6] >> (j & 63)) & 1, j] += mass[row]

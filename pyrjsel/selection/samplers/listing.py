@@ -24,22 +24,22 @@ UNIT = 256
 FEW = 1024
 
 
-def feasible_models(space: ModelSpace, most: int = MOST_MODELS) -> tuple[ByteArray, FloatArray]:
+def feasible_models(space: ModelSpace, instead: str = "collapsed") -> tuple[ByteArray, FloatArray]:
     """Return all feasible models (m, J), depth-first, and their log prior probabilities up to a constant.
 
     Raises
     ------
     NotAvailableError
-        If there are more than `most`.
+        If there are more than 2**20; it names the sampler `instead`.
     """
-    if not count_dfs(space, most)[1]:
-        count = count_models(space, most)
+    if not count_dfs(space, MOST_MODELS)[1]:
+        count = count_models(space, MOST_MODELS)
         raise NotAvailableError(
-            f"{called()} needs at most {most:,} feasible models; this space has "
-            f"{'more' if count is None else f'{count:,}'}. Use another sampler, or restrict it by budget=, "
-            "max_size= or heredity=; for linear models 'max_models' raises the limit, to 2**30 at most."
+            f"{called()} with sampler='enumerate' lists all feasible models, at most {MOST_MODELS:,}; this "
+            f"space has {'more' if count is None else f'{count:,}'}. Use sampler={instead!r}, or restrict it "
+            "by budget=, max_size= or heredity=."
         )
-    gamma = np.ascontiguousarray(unpack(enumerate_models(space, most), space.n_terms))
+    gamma = np.ascontiguousarray(unpack(enumerate_models(space, MOST_MODELS), space.n_terms))
     log_prior = space.log_size[_inside(gamma, space.free).astype(np.intp)] + _inside(gamma, space.log_odds)
     if space.by_order is not None:
         block = 2**16

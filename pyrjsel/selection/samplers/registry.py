@@ -152,7 +152,7 @@ def automatic(regression: Any, space: ModelSpace, options: Collection[str]) -> t
     most = most_enumerated(regression)
     count, all_counted = count_dfs(space, most)
     if is_gaussian(regression):
-        if all_counted or "max_models" in options:
+        if all_counted:
             return "enumerate", {}
         return "collapsed" if in_closed_form(regression) else "gibbs", {}
     if all_counted and (

@@ -7,11 +7,10 @@ import pandas as pd
 
 from pyrjsel._errors import DataError
 from pyrjsel._typing import ByteArray, FloatArray
-from pyrjsel.model_space import ModelSpace, PackedModels, count_dfs
+from pyrjsel.model_space import ModelSpace, PackedModels
 from pyrjsel.runtime import FitSettings
 from pyrjsel.selection.posterior import Posterior
 from pyrjsel.selection.samplers.base import Sampler
-from pyrjsel.selection.samplers.enumeration.pieces import in_pieces
 from pyrjsel.selection.samplers.enumeration.values import check_values, list_values
 from pyrjsel.selection.samplers.listing import (
     ListJob,
@@ -26,7 +25,6 @@ from pyrjsel.selection.samplers.listing import (
     with_dependence,
 )
 from pyrjsel.selection.samplers.recording.gaussian_average import Tree, averaged, averages_of, closed
-from pyrjsel.selection.samplers.shared import MOST_MODELS
 
 
 class Values(Part):
@@ -58,16 +56,14 @@ class GaussianEnumeration(Sampler):
         Raises
         ------
         NotAvailableError
-            If there are more feasible models than the limit.
+            If there are more than 2**20 feasible models.
         DataError
             If no feasible model has a coefficient prior (every one is rank-deficient), or marginal
             likelihoods are infinite.
         KeyboardInterrupt
             On Ctrl-C, since part of the models do not give a posterior.
         """
-        if options.max_models > MOST_MODELS and not count_dfs(space, MOST_MODELS)[1]:
-            return in_pieces(regression, space, settings, options.max_models)
-        gamma, log_prior = feasible_models(space, options.max_models)
+        gamma, log_prior = feasible_models(space, "gibbs" if regression.prior.in_state else "collapsed")
         entropy = settings.entropy()
         tree = Tree.of(regression, space, gamma)
         found, spent = run_parts(

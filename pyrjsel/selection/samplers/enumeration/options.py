@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 from pyrjsel._validate import bad_value, check_int
 from pyrjsel.selection.regression.glm import Regression
-from pyrjsel.selection.samplers.shared import MOST_MODELS, Integrated
+from pyrjsel.selection.samplers.shared import Integrated
 
 # Rows times pairs of draws by default, with which draws take about as long as the rest of an integral, and
 # limits of the pairs.
@@ -16,20 +16,7 @@ INTEGRATED, FEWEST, MOST = 1_000_000, 10, 200
 
 @dataclass(frozen=True)
 class ExactOptions:
-    """Options of ``fit(sampler="enumerate")`` for linear models.
-
-    Attributes
-    ----------
-    max_models : int
-        Largest number of feasible models, at most 2**30. More than 2**20 are enumerated in pieces: sums are
-        over all, and the 2**17 most probable ones are listed. Two million take about 0.5 s of one core, and
-        2**30 two minutes; ``progress=True`` says how long.
-    """
-
-    max_models: int = MOST_MODELS
-
-    def __post_init__(self) -> None:
-        check_int(self.max_models, "max_models", low=1, high=2**30)
+    """Options of ``fit(sampler="enumerate")`` for linear models, which has none."""
 
 
 @dataclass(frozen=True)

@@ -3,7 +3,7 @@
 import numpy as np
 
 from pyrjsel._errors import DataError
-from pyrjsel._typing import ByteArray, FloatArray, WordArray
+from pyrjsel._typing import ByteArray, FloatArray
 from pyrjsel.selection.evidence import fixed_scale as unscaled
 from pyrjsel.selection.evidence._conjugate import LOST
 from pyrjsel.selection.evidence.gaussian import evidence_of
@@ -25,13 +25,8 @@ def list_values(
         return unscaled.log_marginals(regression, gamma[models])
     if not closed(regression):
         return single_models(regression).log_marginals(gamma[models])
-    return tree_values(tree, subsets or tree.subsets(), tree.words[models])
-
-
-def tree_values(tree: Tree, subsets: Subsets, words: WordArray) -> FloatArray:
-    """Return those of packed models (m, words), terms in the order of the tree; -inf without a prior."""
-    regression = tree.regression
-    value, doubtful = values_and_doubt(regression, subsets, words)
+    words = tree.words[models]
+    value, doubtful = values_and_doubt(regression, subsets or tree.subsets(), words)
     if doubtful.size:
         # The tree gives only bounds for the rank rule, and sums of squares can lose their digits.
         value[doubtful] = evidence_of(regression).values(tree.unordered(words[doubtful]))

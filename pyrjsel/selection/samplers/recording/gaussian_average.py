@@ -60,9 +60,7 @@ class Tree:
     order: IntArray | None
 
     @classmethod
-    def of(
-        cls, regression: GaussianRegression, space: ModelSpace, gamma: ByteArray, most: int | None = None
-    ) -> "Tree":
+    def of(cls, regression: GaussianRegression, space: ModelSpace, gamma: ByteArray) -> "Tree":
         """Order the terms as in the enumeration of `space` that gave `gamma` (m, J)."""
         always = np.flatnonzero(space.free == 0)
         order = np.concatenate([always, space.order[space.free[space.order] == 1]]).astype(np.intp)
@@ -74,13 +72,9 @@ class Tree:
             pack(gamma if same else gamma[:, order]),
             np.concatenate([*blocks, np.empty(0, dtype=np.intp)]).astype(np.intp),
             np.concatenate([[0], np.cumsum(sizes)]).astype(np.intc),
-            regression.largest_model(gamma) - 1 if most is None else most,
+            regression.largest_model(gamma) - 1,
             None if same else order,
         )
-
-    def ordered(self, words: WordArray, n_terms: int) -> WordArray:
-        """Return packed models with terms in the order of the tree."""
-        return words if self.order is None else pack(unpack(words, n_terms)[:, self.order])
 
     def unordered(self, words: WordArray) -> ByteArray:
         """Return models (m, J), terms as they are, from packed ones in the order of the tree."""

@@ -1,5 +1,7 @@
 """Calls of a model or its results that cannot be answered: errors that name what is wrong."""
 
+from functools import partial
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -143,8 +145,11 @@ def test_full_model_proposal_needs_a_full_model():
 
 
 def test_too_many_models_to_enumerate():
-    model = arrays(exog=np.random.default_rng(1).normal(size=(N, 21)))
-    check(lambda: model.fit(sampler="enumerate"), rj.NotAvailableError, "1,048,576.*budget=")
+    x = np.random.default_rng(1).normal(size=(N, 21))
+    spikes = rj.LinearSelection(FRAME["z"], x, coef_prior=rj.SpikeSlab(0.1, 10))
+    for model, other in ((arrays(exog=x), "collapsed"), (spikes, "gibbs")):
+        message = f"at most 1,048,576; this space has 2,097,152.*'{other}'.*budget="
+        check(partial(model.fit, sampler="enumerate"), rj.NotAvailableError, message)
 
 
 def test_offset_that_was_an_array_is_asked_for(results_with_offset):

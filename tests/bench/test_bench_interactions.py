@@ -1,7 +1,4 @@
-"""Enumeration in pieces: time of a model, one thread against two; interactions under heredity.
-
-The reference of the latter is the same model space without heredity, for the same number of draws.
-"""
+"""Interactions under heredity, against the same terms without it, for the same number of draws."""
 
 import time
 
@@ -18,22 +15,6 @@ def problem(columns, rows=1000):
     return data.assign(
         y=data["x0"] - 0.3 * data["x1"] + 0.5 * data["x0"] * data["x1"] + rng.normal(size=rows)
     )
-
-
-def test_bench_pieces(table):
-    model = rj.linear("y ~ .", problem(23))
-    times, group = {1: [], 2: []}, "enumeration in pieces, 2^23 linear models"
-    used = []
-    for _ in range(3):
-        for jobs, walls in times.items():
-            wall, cpu = time.perf_counter(), time.process_time()
-            model.fit(max_models=2**23, n_jobs=jobs, rng=1)
-            walls.append(time.perf_counter() - wall)
-            used.append(time.process_time() - cpu)
-    table.series(group, "processor time of a model", used, "us", scale=1e6 / 2**23)
-    for jobs, walls in times.items():
-        table.series(group, f"{jobs} thread(s), wall", walls, "s")
-    table.add(group, "two threads against one", min(times[1]) / min(times[2]), "times")
 
 
 @pytest.mark.filterwarnings("ignore::pyrjsel.PyrjselWarning")
