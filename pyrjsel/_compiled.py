@@ -1,6 +1,7 @@
 """Check at import that the compiled modules of the package exist.
 
-A fresh checkout has none until they are built. Each compiled module has a stub (``.pyi``) beside it.
+A fresh checkout has none until they are built. Each compiled module has a stub (``.pyi``) beside it, and so
+have packages whose names are imported when they are first used.
 """
 
 import os
@@ -16,7 +17,7 @@ def missing_modules(folder: str) -> list[str]:
         have = set(files)
         for name in files:
             stem, end = os.path.splitext(name)
-            if end == ".pyi" and not any(stem + suffix in have for suffix in EXTENSION_SUFFIXES):
+            if end == ".pyi" and not any(stem + suffix in have for suffix in (".py", *EXTENSION_SUFFIXES)):
                 parts = os.path.relpath(os.path.join(place, stem), os.path.dirname(folder)).split(os.sep)
                 found.append(".".join(parts))
     return sorted(found)

@@ -1,8 +1,9 @@
 """Modules, and names of a package, that are imported when they are first used."""
 
 import gc
+import re
 import sys
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from importlib import import_module
 from typing import Any
@@ -46,36 +47,24 @@ class late:  # noqa: N801 - used in place of an import
         return value
 
 
-def lazy(
-    package: str, owners: Mapping[str, str], modules: str
-) -> tuple[Callable[[str], object], Callable[[], list[str]]]:
-    """Return the functions ``__getattr__`` and ``__dir__`` of a package.
+def names_of(package: str) -> tuple[Callable[[str], object], Callable[[], list[str]], list[str]]:
+    """Return ``__getattr__``, ``__dir__`` and ``__all__`` of a package with the names of its stub.
 
-    ``dir`` of the package shows its `__all__`, not modules that have been imported.
-
-    Parameters
-    ----------
-    package : str
-        Its name.
-    owners : mapping of str to str
-        Names, separated by blanks, by the module below the package that has them.
-    modules : str
-        Other modules below the package that are its attributes, separated by blanks.
+    The lines ``from module import name as name`` of ``__init__.pyi`` tell type checkers what there is, and
+    this function where it is: the module is imported when the name is first used.
     """
-    home = {name: module for module, names in owners.items() for name in names.split()}
-    folders = {*modules.split(), *(module for module in owners if "." not in module)}
+    with open(f"{sys.modules[package].__path__[0]}/__init__.pyi", encoding="utf-8") as stub:
+        lines = re.findall(r"^from (\S+) import (\w+) as \2$", stub.read(), re.MULTILINE)
+    home = {name: module for module, name in lines}
 
     def find(name: str) -> object:
-        if name not in home and name not in folders:
+        if name not in home:
             raise AttributeError(f"module {package!r} has no attribute {name!r}")
+        own = home[name] == package  # the name is that of a module
         with _no_collection():
-            module = import_module(f"{package}.{home.get(name, name)}")
-        value = getattr(module, name) if name in home else module
+            module = import_module(f"{package}.{name}" if own else home[name])
+        value = module if own else getattr(module, name)
         setattr(sys.modules[package], name, value)
         return value
 
-    def names() -> list[str]:
-        held = vars(sys.modules[package])
-        return sorted({*held["__all__"], *(name for name in held if name.startswith("__"))})
-
-    return find, names
+    return find, lambda: sorted(home), sorted(home)

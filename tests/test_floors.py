@@ -81,7 +81,8 @@ class Import:
 def unit_of(path):
     """Return the unit that a file, given by its path below `pyrjsel/`, belongs to."""
     first = path.split("/")[0]
-    return first if "/" in path else "" if first == "__init__.py" else first.split(".")[0]
+    stem = first.split(".")[0]
+    return first if "/" in path else "" if stem == "__init__" else stem
 
 
 def absolute(module, level, path):

@@ -12,10 +12,10 @@ from typing import TYPE_CHECKING, Any, ClassVar, Generic, TypeVar
 import numpy as np
 import pandas as pd
 
+from pyrjsel import report
 from pyrjsel._called import warn
 from pyrjsel._docstrings import fill_inherited
 from pyrjsel._errors import NotAvailableError, PyrjselWarning
-from pyrjsel._lazy import late
 from pyrjsel._once import catching_warnings
 from pyrjsel._validate import bad_value, check_bool, check_file, check_int
 from pyrjsel._version import __version__
@@ -25,9 +25,7 @@ from pyrjsel.results.saved import pairs_from_plain
 from pyrjsel.storage import Content, Document, Plain, replace, write
 
 if TYPE_CHECKING:
-    from pyrjsel.report import Report, render
-else:
-    render = late("pyrjsel.report.render")
+    from pyrjsel.report import Report
 
 Model = TypeVar("Model", bound=FittedModel)
 
@@ -156,7 +154,7 @@ class Results(ABC, Generic[Model]):
         """
         top = check_int(top, "top", low=1)
         said = self._description()
-        return render.Report(self.model.title, said.facts, self._tables(top), said.notes)
+        return report.Report(self.model.title, said.facts, self._tables(top), said.notes)
 
     _repr_html_ = results_html
 
@@ -182,7 +180,7 @@ class Results(ABC, Generic[Model]):
                 warnings.warn_explicit(item.message, item.category, item.filename, item.lineno)
         return html_page(
             title,
-            render.Report(self.model.title, described.facts, tables),
+            report.Report(self.model.title, described.facts, tables),
             pictures,
             notes=notes,
             warnings=list(dict.fromkeys([*own, *missing, *why, *described.notes])),

@@ -5,6 +5,7 @@ import pandas as pd
 import pytest
 
 import pyrjsel as rj
+from pyrjsel.design import Design
 from pyrjsel.sklearn import SelectionRegressor
 
 RANDOM = "random effects are not available; write C(g)"
@@ -212,11 +213,11 @@ def test_splines_that_would_repeat_the_intercept_are_centred(frame):
         ("te(cr(x, df=3), cr(a, df=3))", "te(cr(x, df=3), cr(a, df=3), constraints='center')"),
         ("a:cr(x, df=3)", "a:cr(x, df=3, constraints=None)"),  # it repeats nothing
     ):
-        design, data = rj.design.Design.from_formula(f"y ~ {short}", frame)
-        _, expected = rj.design.Design.from_formula(f"y ~ {long}", frame)
+        design, data = Design.from_formula(f"y ~ {short}", frame)
+        _, expected = Design.from_formula(f"y ~ {long}", frame)
         np.testing.assert_array_equal(data.X, expected.X)
         assert "constraints" not in str(design.column_names)
-        again = rj.design.Design.from_dict(design.to_dict())
+        again = Design.from_dict(design.to_dict())
         np.testing.assert_array_equal(again.transform(frame).X, data.X)
         assert again.column_names == design.column_names
     assert len(rj.linear("y ~ cr(x, df=4)", frame).design.column_names) == 4

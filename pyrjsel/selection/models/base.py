@@ -11,6 +11,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike
 
+from pyrjsel import report
 from pyrjsel._called import called, named, warn
 from pyrjsel._errors import DataError, NotAvailableError, RankWarning
 from pyrjsel._lazy import late
@@ -40,6 +41,8 @@ from pyrjsel.model_space import (
     named_costs,
 )
 from pyrjsel.runtime import AUTO, MCSE, MOST, FitSettings
+from pyrjsel.selection import comparable
+from pyrjsel.selection.evidence import laplace
 from pyrjsel.selection.models._docstrings import shared_text
 from pyrjsel.selection.regression import dependence
 from pyrjsel.selection.regression.chunked import ChunkedRegression, ChunkedRows, first_pass
@@ -48,33 +51,24 @@ from pyrjsel.selection.regression.gaussian import GaussianRegression
 from pyrjsel.selection.regression.glm import Regression
 from pyrjsel.selection.regression.summed_rows import SummedRows, largest_values
 from pyrjsel.selection.regression.validation import check_columns, check_offset, check_right_side
+from pyrjsel.selection.results import results, summary
+from pyrjsel.selection.samplers import runs
 from pyrjsel.selection.samplers.registry import sampler_named, stand_in
 from pyrjsel.selection.specification import LEAST_G, Choices
 
 if TYPE_CHECKING:
-    from pyrjsel import report
-    from pyrjsel.selection import comparable
-    from pyrjsel.selection.evidence import laplace
     from pyrjsel.selection.posterior import Posterior
     from pyrjsel.selection.priors import registry as priors
     from pyrjsel.selection.priors.base import CoefficientPrior
     from pyrjsel.selection.protocols import SingleModel
-    from pyrjsel.selection.results import results, summary
     from pyrjsel.selection.results.prediction import Prediction
     from pyrjsel.selection.results.results import SelectionResults
-    from pyrjsel.selection.samplers import runs
     from pyrjsel.selection.samplers.enumeration import common_g
     from pyrjsel.selection.studies import cross_validation, sensitivity
     from pyrjsel.selection.studies.cross_validation import CrossValidation
     from pyrjsel.selection.studies.sensitivity import SensitivityResults
 else:
-    report = late("pyrjsel.report")
-    comparable = late("pyrjsel.selection.comparable")
-    laplace = late("pyrjsel.selection.evidence.laplace")
     priors = late("pyrjsel.selection.priors.registry")
-    results = late("pyrjsel.selection.results.results")
-    summary = late("pyrjsel.selection.results.summary")
-    runs = late("pyrjsel.selection.samplers.runs")
     common_g = late("pyrjsel.selection.samplers.enumeration.common_g")
     cross_validation = late("pyrjsel.selection.studies.cross_validation")
     sensitivity = late("pyrjsel.selection.studies.sensitivity")

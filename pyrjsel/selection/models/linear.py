@@ -20,6 +20,7 @@ from pyrjsel.distributions import InverseGamma
 from pyrjsel.families import Family, Gaussian, Student
 from pyrjsel.families.tails import LEAST_DF, RATE
 from pyrjsel.model_space import ModelPrior, check_bounds
+from pyrjsel.selection.evidence import spike_slab
 from pyrjsel.selection.models._docstrings import shared_text
 from pyrjsel.selection.models.base import Selection
 from pyrjsel.selection.priors.base import CoefficientPrior
@@ -33,12 +34,10 @@ from pyrjsel.selection.regression.validation import check_columns
 from pyrjsel.selection.specification import Choices
 
 if TYPE_CHECKING:
-    from pyrjsel.selection.evidence import spike_slab
     from pyrjsel.selection.posterior import Posterior
     from pyrjsel.selection.priors import registry as priors
     from pyrjsel.selection.protocols import SingleModel
 else:
-    spike_slab = late("pyrjsel.selection.evidence.spike_slab")
     priors = late("pyrjsel.selection.priors.registry")
 
 

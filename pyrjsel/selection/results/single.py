@@ -9,8 +9,8 @@ import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike
 
+from pyrjsel import report
 from pyrjsel._errors import NotAvailableError
-from pyrjsel._lazy import late
 from pyrjsel._once import kept_property
 from pyrjsel._typing import ByteArray, FloatArray
 from pyrjsel.model_space import pack
@@ -30,9 +30,7 @@ from pyrjsel.selection.results.prediction import (
 )
 
 if TYPE_CHECKING:
-    from pyrjsel.report import Report, render
-else:
-    render = late("pyrjsel.report.render")
+    from pyrjsel.report import Report
 
 
 class SingleModelResults:
@@ -321,4 +319,4 @@ class SingleModelResults:
             (share[0], f"{share[1]:.3f}"),
         ]
         notes = ["Posterior of the coefficients given this model; intervals are equal-tailed, of 95 %."]
-        return render.Report(f"{model.title}: one model", facts, [("Coefficients", self._shown)], notes)
+        return report.Report(f"{model.title}: one model", facts, [("Coefficients", self._shown)], notes)

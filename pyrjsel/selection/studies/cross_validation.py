@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pandas as pd
 
+from pyrjsel import report
 from pyrjsel._called import called, warn
 from pyrjsel._errors import DataError, ExtrapolationWarning, NotAvailableError
-from pyrjsel._lazy import late
 from pyrjsel._typing import BoolArray, FloatArray
 from pyrjsel._validate import bad_value, check_bool
 from pyrjsel.design import Aliases, DesignData, WideRows
@@ -25,9 +25,7 @@ from pyrjsel.selection.studies.folds import make_folds
 from pyrjsel.selection.studies.refits import refit
 
 if TYPE_CHECKING:
-    from pyrjsel.report import Report, render
-else:
-    render = late("pyrjsel.report.render")
+    from pyrjsel.report import Report
 
 FORMATS = dict.fromkeys(("log_score", "se", "difference", "brier", "error_rate", "concordance"), "fixed3")
 
@@ -179,7 +177,7 @@ class CrossValidation:
         notes = [
             "Standard errors take rows as independent; fits of different folds share most of their rows."
         ]
-        return render.Report(f"{self.model.title}: cross-validation", info, tables, notes)
+        return report.Report(f"{self.model.title}: cross-validation", info, tables, notes)
 
     _repr_html_ = results_html
 

@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pandas as pd
 
+from pyrjsel import report
 from pyrjsel._called import called
 from pyrjsel._core import special
 from pyrjsel._errors import ParameterError
-from pyrjsel._lazy import late
 from pyrjsel._validate import bad_value
 from pyrjsel.report import plot_sensitivity, repr_short, results_html
 from pyrjsel.runtime import Refits
@@ -23,9 +23,7 @@ from pyrjsel.selection.results.results import SelectionResults
 from pyrjsel.selection.studies.refits import refit
 
 if TYPE_CHECKING:
-    from pyrjsel.report import Report, render
-else:
-    render = late("pyrjsel.report.render")
+    from pyrjsel.report import Report
 
 NAMES = ("coef_prior", "model_prior")
 # Priors with longer names, which do not fit over a column of a summary, are numbered.
@@ -160,7 +158,7 @@ class SensitivityResults:
             ("Posterior inclusion probabilities", inclusion, kinds),
             ("Best models", analyses, {"expected_size": "fixed2"}),
         ]
-        return render.Report(f"{model.title}: sensitivity to the prior", info, tables)
+        return report.Report(f"{model.title}: sensitivity to the prior", info, tables)
 
     @property
     def _labels(self) -> list[str]:

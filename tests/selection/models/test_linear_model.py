@@ -9,6 +9,7 @@ import statsmodels.api as sm
 from scipy import stats
 
 import pyrjsel as rj
+from pyrjsel.families import Gaussian
 
 INVERSE_GAMMA = rj.InverseGamma(2.0, 3.0)
 
@@ -134,7 +135,7 @@ class TestPrediction:
             rng.normal(size=(7, 300)) * [[0.01], [1], [5], [100], [1e-8], [3], [0]],
             rng.gamma(2, size=300),
         )
-        ends = rj.families.Gaussian().interval(means, 0.02, {"variance": variance})
+        ends = Gaussian().interval(means, 0.02, {"variance": variance})
         for p, column in ((0.01, ends[:, 0]), (0.99, ends[:, 1])):
             below = stats.norm.cdf((column[:, None] - means) / np.sqrt(variance)).mean(axis=1)
             np.testing.assert_allclose(below, p, rtol=0, atol=1e-8)
