@@ -345,7 +345,7 @@ class ModelSpace:
         tuple of str
             Names, in the order of the space's terms.
         """
-        model = self._one(gamma, "terms_of")
+        (model,) = as_gamma(gamma, self.n_terms)
         return tuple([self.names[term] for term in np.flatnonzero(model).tolist()])
 
     # --- reference implementations of the compiled loops -------------------------------------------
@@ -452,7 +452,7 @@ class ModelSpace:
         str or None
             The first constraint that is violated.
         """
-        models = self._one(gamma, "why_infeasible")[None, :]
+        models = as_gamma(gamma, self.n_terms)
         absent = [
             name
             for name, free, inside in zip(self.names, self.free, models[0], strict=True)
@@ -474,14 +474,6 @@ class ModelSpace:
                     f"{self.heredity} heredity requires {rule} {', '.join(needed)} with {self.names[term]}."
                 )
         return None
-
-    def _one(self, gamma: ArrayLike, method: str) -> ByteArray:
-        models = as_gamma(gamma, self.n_terms)
-        if len(models) != 1:
-            raise ParameterError(
-                f"The 'gamma' parameter of ModelSpace.{method} must be one model. Got {len(models)} instead."
-            )
-        return models[0]
 
     def _costs(self, models: ByteArray) -> FloatArray:
         if not self.item_cost.size:

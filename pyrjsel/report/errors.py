@@ -1,15 +1,13 @@
 """Monte Carlo errors, effective sample sizes and R-hat from the draws of several chains."""
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from pyrjsel._core import special
 from pyrjsel._errors import DataError
-from pyrjsel._typing import BoolArray, ByteArray, FloatArray, IntArray
-from pyrjsel._validate import bad_value
+from pyrjsel._typing import BoolArray, FloatArray
 from pyrjsel.model_space import ByModel, PackedModels
 from pyrjsel.report._batches import (
     CHUNK,
@@ -129,19 +127,14 @@ def indicator_stats(model_index: ArrayLike, gamma: ArrayLike | PackedModels) -> 
     IndicatorStats
         With arrays of length J. Chains of fewer than 4 draws give means only.
 
-    Raises
-    ------
-    ParameterError
-        If an array has the wrong shape or type, or an index is out of range.
-
     Examples
     --------
     >>> stats = indicator_stats([[0, 1, 1, 0, 1, 1, 0, 1, 0]], [[1, 0], [1, 1]])
     >>> stats.mean.round(3).tolist(), stats.stuck.tolist()
     ([1.0, 0.556], [True, False])
     """
-    terms = _check_gamma(gamma)
-    index = _check_index(model_index, terms.shape[0])
+    terms = gamma if isinstance(gamma, PackedModels) else np.asarray(gamma, dtype=np.uint8)
+    index = np.asarray(model_index)
     chains, draws = index.shape
     plan = Plan.of(draws)
     k = terms.shape[1]
@@ -178,23 +171,13 @@ def model_stats(model_index: ArrayLike, models: ArrayLike) -> ModelStats:
     ModelStats
         With arrays of length m.
 
-    Raises
-    ------
-    ParameterError
-        If an array has the wrong shape or type, or `models` has repeated values.
-
     Examples
     --------
     >>> stats = model_stats([[7, 7, 2, 7, 2, 7, 7, 7, 2]], [7, 2])
     >>> stats.probability.round(3).tolist(), stats.odds.tolist()
     ([0.667, 0.333], [1.0, 2.0])
     """
-    index = _check_index(model_index, None)
-    wanted = np.asarray(models)
-    if wanted.ndim != 1 or wanted.size == 0 or wanted.dtype.kind not in "iu":
-        raise bad_value("models", "a non-empty vector of ints", models)
-    if np.unique(wanted).size != wanted.size:
-        raise bad_value("models", "a vector without repeated values", models)
+    index, wanted = np.asarray(model_index), np.asarray(models)
     chains, draws = index.shape
     plan = Plan.of(draws)
     m = wanted.size
@@ -250,8 +233,6 @@ def scalar_stats(values: ArrayLike | ByModel) -> ScalarStats:
 
     Raises
     ------
-    ParameterError
-        If `values` is not a matrix with at least one draw.
     DataError
         If a value is not finite.
 
@@ -262,8 +243,6 @@ def scalar_stats(values: ArrayLike | ByModel) -> ScalarStats:
     (3.833, 0.718)
     """
     x = values if isinstance(values, ByModel) else np.asarray(values)
-    if len(x.shape) != 2 or 0 in x.shape or x.dtype.kind not in "biuf":
-        raise bad_value("values", "a non-empty (chains x draws) matrix of numbers", values)
     chains, draws = x.shape
     plan = Plan.of(draws)
     # The mean of equal numbers can differ from them by rounding; deviations from the first do not.
@@ -314,23 +293,3 @@ def _normal_scores(values: FloatArray) -> FloatArray:
     ranks = (np.cumsum(counts) - 0.5 * (counts - 1))[inverse.reshape(values.shape)]
     scores: FloatArray = special.ndtri((ranks - 0.375) / (values.size + 0.25))
     return scores
-
-
-def _check_gamma(gamma: ArrayLike | PackedModels) -> ByteArray | PackedModels:
-    if isinstance(gamma, PackedModels):
-        return gamma
-    terms = np.asarray(gamma)
-    if terms.ndim != 2 or terms.shape[0] == 0 or terms.dtype.kind not in "biu":
-        raise bad_value("gamma", "an (n_models x J) matrix of 0 and 1", gamma)
-    if terms.size and not (terms.min() >= 0 and terms.max() <= 1):
-        raise bad_value("gamma", "a matrix of 0 and 1 only", gamma)
-    return terms.astype(np.uint8, copy=False)
-
-
-def _check_index(model_index: ArrayLike, n_models: int | None) -> NDArray[Any] | IntArray:
-    index = np.asarray(model_index)
-    if index.ndim != 2 or index.size == 0 or index.dtype.kind not in "iu":
-        raise bad_value("model_index", "a non-empty (chains x draws) matrix of ints", model_index)
-    if n_models is not None and not (index.min() >= 0 and index.max() < n_models):
-        raise bad_value("model_index", f"rows of gamma, in [0, {n_models - 1}]", model_index)
-    return index

@@ -13,18 +13,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pandas as pd
 
-from pyrjsel._errors import NotAvailableError, ParameterError
-from pyrjsel._lazy import late
-from pyrjsel._validate import bad_value
+from pyrjsel._errors import NotAvailableError
 from pyrjsel.report.plots._drawing import one_at_a_time, pyplot
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-    from pyrjsel.report import render
     from pyrjsel.report.render import Report
-else:
-    render = late("pyrjsel.report.render")
 
 # Dots per inch of the plots: sharp on high-density screens.
 RESOLUTION = 160
@@ -282,11 +277,6 @@ def html_page(
         HTML without links to other files. Its scripts sort tables and move the slider; it is complete
         without them.
 
-    Raises
-    ------
-    ParameterError
-        If `report` or `pictures` have the wrong type.
-
     Examples
     --------
     >>> from pyrjsel.report import Report
@@ -294,10 +284,6 @@ def html_page(
     >>> "<title>Deaths &amp; costs</title>" in page
     True
     """
-    if not isinstance(report, render.Report):
-        raise bad_value("report", "a Report", report)
-    if not all(isinstance(picture, Picture) for picture in pictures):
-        raise ParameterError("The 'pictures' parameter of html_page must be a sequence of Picture.")
     said = html.escape
     parts = [
         "<!DOCTYPE html>",

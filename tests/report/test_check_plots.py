@@ -55,31 +55,13 @@ def test_dollar_signs_are_no_mathematics(axes):
 @pytest.mark.parametrize(
     ("replicated", "observed", "pattern"),
     [
-        ([], [], "'replicated' parameter of plot_check"),
-        ([[1.0]], [1.0], "'replicated'"),
         ([1.0, np.nan], [1.0, 1.0], "'replicated'.*finite"),
-        ([1.0, 2.0], [1.0], "'observed'.*vector of 2"),
         ([1.0, 2.0], [1.0, np.inf], "'observed'.*finite"),
     ],
 )
-def test_checks_that_do_not_match(replicated, observed, pattern):
+def test_checks_that_cannot_be_drawn(replicated, observed, pattern):
     with pytest.raises(ParameterError, match=pattern):
         plot_check("a", replicated, observed, 0.5)
-
-
-@pytest.mark.parametrize(
-    ("arguments", "pattern"),
-    [
-        ((["a"], [[0.1, 0.2]], ["p"]), "'inclusion' parameter of plot_sensitivity.*1 x 1"),
-        ((["a"], [0.1], ["p"]), "'inclusion'.*matrix"),
-        ((["a"], [[0.1, 0.2]], ["p", "q"], [1.0]), "'places'.*vector of 2"),
-        ((["a"], [[0.1, 0.2]], ["p", "q"], [0.0, 1.0]), "'places'.*positive"),
-    ],
-)
-def test_inclusion_that_does_not_match(arguments, pattern):
-    with pytest.raises(ParameterError, match=pattern):
-        plot_sensitivity(*arguments)
-    plt.close("all")
 
 
 def test_long_names_of_priors_are_turned(axes):

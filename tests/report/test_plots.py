@@ -117,17 +117,8 @@ def test_without_matplotlib(monkeypatch):
 @pytest.mark.parametrize(
     ("call", "match"),
     [
-        (lambda: plot_inclusion(NAMES, [0.5], POSTERIOR), "'prior' parameter of plot_inclusion"),
         (lambda: plot_inclusion(NAMES, PRIOR, POSTERIOR, top=0), "'top' parameter"),
         (lambda: plot_inclusion(NAMES, PRIOR, POSTERIOR, sort="yes"), "'sort' parameter"),
-        (lambda: plot_models(NAMES, [[1, 0]], [0.5]), "'gamma' parameter of plot_models"),
-        (lambda: plot_inclusion("abcd", PRIOR, POSTERIOR), "'names'.*sequence of strings. Got 'abcd'"),
-        (lambda: plot_inclusion(NAMES, ["x"] * 4, POSTERIOR), "'prior'.*vector of 4 numbers"),
-        (lambda: plot_models("abcd", [[1, 0, 0, 0]], [0.5]), "'names'.*sequence of strings. Got 'abcd'"),
-        (lambda: plot_models(NAMES, [[1, 0, 0, 0], [1]], [0.5, 0.2]), "'gamma' parameter of plot_models"),
-        (lambda: plot_models(NAMES, [[1, 0, 2, 0]], [0.5]), "'gamma'.*matrix of 0 and 1"),
-        (lambda: plot_models(NAMES, [[1, 0, 0, 0]], [0.0]), "'posterior' parameter of plot_models"),
-        (lambda: plot_models(NAMES, [[1, 0, 0, 0]], [0.5, 0.2]), "a vector of 1 numbers"),
     ],
 )
 def test_bad_arguments(call, match):

@@ -6,7 +6,7 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from pyrjsel._errors import DataError, NotAvailableError, ParameterError, UnknownNameError
+from pyrjsel._errors import DataError, NotAvailableError, ParameterError
 from pyrjsel.report.plots.traces import CHAIN_COLOURS, MOST_POINTS, plot_trace
 
 matplotlib = pytest.importorskip("matplotlib")
@@ -181,31 +181,9 @@ def test_without_matplotlib(monkeypatch):
 @pytest.mark.parametrize(
     ("call", "kind", "match"),
     [
-        (lambda: plot_trace({}), ParameterError, "'panels' parameter of plot_trace"),
-        (lambda: plot_trace({"a": np.empty((2, 0))}), ParameterError, "not all empty"),
-        (lambda: plot_trace({"a": [1, 2]}), ParameterError, r"panels\['a'\].*matrix"),
-        (lambda: plot_trace({"a": SIZE, "b": SIZE[:1]}), ParameterError, "equal numbers of chains"),
         (lambda: plot_trace({"a": [[1.0, np.nan]]}), DataError, "'a' of plot_trace must be finite"),
-        (lambda: plot_trace([SIZE]), ParameterError, "'panels'.*must be a mapping of labels"),
-        (lambda: plot_trace(None), ParameterError, "'panels'.*must be a mapping of labels.*Got None"),
-        (lambda: plot_trace({1: SIZE}), ParameterError, "'panels'.*must be a mapping of labels"),
-        (lambda: plot_trace({"a": [[1, 2], [1]]}), ParameterError, r"panels\['a'\].*matrix of numbers"),
-        (lambda: plot_trace({"a": [["1", "2"]]}), ParameterError, r"panels\['a'\].*matrix of numbers"),
-        (lambda: plot_trace({"a": [[1, None]]}), ParameterError, r"panels\['a'\].*matrix of numbers"),
-        (lambda: plot_trace({"a": [[10**400]]}), ParameterError, r"panels\['a'\].*matrix of numbers"),
-        (lambda: plot_trace({"a": [[1j]]}), ParameterError, r"panels\['a'\].*matrix of numbers"),
-        (lambda: plot_trace({"a": None}), ParameterError, r"panels\['a'\].*Got None"),
         (lambda: plot_trace({"a": [[-1e308, 1e308]]}), DataError, "'a' of plot_trace.*beyond 1e\\+300"),
         (lambda: plot_trace({"a": [[1.0, np.inf]]}), DataError, "'a' of plot_trace must be finite"),
-        (lambda: plot_trace({"a": SIZE}, continuous=None), ParameterError, "'continuous'.*Got None"),
-        (lambda: plot_trace({"a": SIZE}, continuous="ab"), ParameterError, "'continuous'.*Got 'ab'"),
-        (lambda: plot_trace({"a": SIZE}, continuous=3), ParameterError, "'continuous'.*collection of labels"),
-        (
-            lambda: plot_trace({"a": SIZE}, continuous=["b"]),
-            UnknownNameError,
-            "unknown panel 'b' in 'continuous'",
-        ),
-        (lambda: plot_trace({"a": SIZE}, continuous=[["a"]]), UnknownNameError, r"unknown panel \['a'\]"),
         (lambda: plot_trace({"a": SIZE}, ax=[1, 2]), ParameterError, r"'ax'.*Axes of shape \(1, 2\)"),
         (lambda: plot_trace({"a": SIZE}, ax=[[1, 2]]), ParameterError, "'ax' parameter of plot_trace"),
     ],

@@ -1,11 +1,10 @@
-"""Shared parts of plots: colours, axes, axis labels, and validation of arrays."""
+"""Shared parts of plots: colours, axes, axis labels, and what can be drawn."""
 
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from functools import wraps
-from numbers import Real
 from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
 
 import numpy as np
@@ -119,33 +118,10 @@ def _short(name: str) -> str:
     return text.replace("$", r"\$")
 
 
-def numbers(values: object) -> FloatArray | None:
-    """Return `values` as floats, or None if they are not an array of numbers."""
-    try:
-        array = np.asarray(values)
-        if array.dtype == object and all(isinstance(item, Real) for item in array.flat):
-            array = array.astype(np.float64)
-    except (TypeError, ValueError, OverflowError):  # rows of different lengths, an int beyond every float
-        return None
-    return array.astype(np.float64) if array.dtype.kind in "biuf" else None
-
-
-def vector(values: ArrayLike, name: str, length: int) -> FloatArray:
-    """Return `values` as `length` floats, or raise :class:`ParameterError`."""
-    array = numbers(values)
-    if array is None or array.shape != (length,):
-        raise bad_value(name, f"a vector of {length} numbers", values)
+def drawn(values: ArrayLike | tuple[ArrayLike, ...], name: str, *, missing: bool = False) -> FloatArray:
+    """Return `values` as floats, or raise an error unless all can be drawn; NaN can, if `missing`."""
+    array = np.asarray(values, dtype=np.float64)
+    if not np.all((np.abs(array) <= HIGHEST) | (missing & np.isnan(array))):
+        or_nan = " or NaN" if missing else ""
+        raise bad_value(name, f"finite numbers{or_nan}, none beyond {HIGHEST:g}", values)
     return array
-
-
-def drawable(values: FloatArray, *, missing: bool = False) -> bool:
-    """Return whether all values can be drawn on an axis; NaN is allowed if values may be `missing`."""
-    return bool(np.all((np.abs(values) <= HIGHEST) | (missing & np.isnan(values))))
-
-
-def name_list(names: object) -> list[str]:
-    """Return `names` as a list, or raise :class:`ParameterError`."""
-    listed: list[str] = list(names) if isinstance(names, Iterable) else [names]  # type: ignore[list-item]
-    if isinstance(names, str) or not all(isinstance(name, str) for name in listed):
-        raise bad_value("names", "a sequence of strings", names)
-    return listed

@@ -8,18 +8,14 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import ArrayLike
 
-from pyrjsel._validate import bad_value
 from pyrjsel.report.plots._drawing import (
     BLUE,
     GREY,
-    HIGHEST,
     VERMILION,
     curve_axes,
-    drawable,
+    drawn,
     legend_above,
-    numbers,
     one_at_a_time,
-    vector,
 )
 
 if TYPE_CHECKING:
@@ -65,7 +61,7 @@ def plot_band(
     NotAvailableError
         If matplotlib is not installed.
     ParameterError
-        If values cannot be drawn, differ in length, or `ax` is not valid.
+        If values cannot be drawn, or `ax` is not valid.
 
     Examples
     --------
@@ -74,44 +70,24 @@ def plot_band(
     >>> ax.get_xlabel()
     'x'
     """
-    place = numbers(x)
-    if place is None or place.ndim != 1 or not drawable(place) or np.any(np.diff(place) < 0):
-        raise bad_value("x", f"a vector of increasing numbers up to {HIGHEST:g}", x)
-
-    def series(values: ArrayLike, name: str, length: int) -> np.ndarray:
-        found = vector(values, name, length)
-        if not drawable(found):
-            raise bad_value(name, f"finite numbers up to {HIGHEST:g}", values)
-        return found
-
-    line = series(curve, "curve", place.size)
-    ends = {
-        label: [series(end, f"bands[{label!r}]", place.size) for end in pair] for label, pair in bands.items()
-    }
+    place, line = drawn(x, "x"), drawn(curve, "curve")
+    ends = {label: drawn(pair, f"bands[{label!r}]") for label, pair in bands.items()}
     shown = curve_axes(ax)
     for depth, (label, (lower, upper)) in enumerate(ends.items(), start=1):
         alpha = 0.35 * depth / len(ends)
         shown.fill_between(place, lower, upper, color=BLUE, alpha=alpha, linewidth=0.0, label=label)
     if points is not None:
-        size = np.size(points[0])
-        shown.scatter(
-            series(points[0], "points", size),
-            series(points[1], "points", size),
-            s=10,
-            color=GREY,
-            zorder=3,
-        )
+        across, up = drawn(points, "points")
+        shown.scatter(across, up, s=10, color=GREY, zorder=3)
     shown.plot(place, line, color=BLUE, linewidth=1.6, zorder=4)
     if ticks is not None:
-        size = np.size(ticks[0])
-        strength = np.clip(series(ticks[1], "ticks", size), 0.0, 1.0)
         foot = shown.get_xaxis_transform()
-        for where, strong in zip(series(ticks[0], "ticks", size), strength, strict=True):
+        for where, strong in drawn(ticks, "ticks").T:
             shown.plot(
                 [where, where],
                 [0.0, 0.06],
                 color=VERMILION,
-                alpha=float(strong),
+                alpha=float(np.clip(strong, 0.0, 1.0)),
                 transform=foot,
                 linewidth=2.0,
             )

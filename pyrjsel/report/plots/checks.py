@@ -9,8 +9,15 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from pyrjsel._typing import FloatArray
-from pyrjsel._validate import bad_value
-from pyrjsel.report.plots._drawing import BLUE, VERMILION, curve_axes, legend_above, one_at_a_time, pyplot
+from pyrjsel.report.plots._drawing import (
+    BLUE,
+    VERMILION,
+    curve_axes,
+    drawn,
+    legend_above,
+    one_at_a_time,
+    pyplot,
+)
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -48,7 +55,7 @@ def plot_check(
     NotAvailableError
         If matplotlib is not installed.
     ParameterError
-        If the arrays do not match or are empty, or `ax` is not valid.
+        If values cannot be drawn, or `ax` is not valid.
 
     Examples
     --------
@@ -57,11 +64,7 @@ def plot_check(
     >>> ax.get_xlabel()
     'zeros'
     """
-    simulated, seen = np.asarray(replicated, dtype=float), np.asarray(observed, dtype=float)
-    if simulated.ndim != 1 or not simulated.size or not np.isfinite(simulated).all():
-        raise bad_value("replicated", "a vector of finite numbers", replicated)
-    if seen.shape != simulated.shape or not np.isfinite(seen).all():
-        raise bad_value("observed", f"a vector of {simulated.size} finite numbers", observed)
+    simulated, seen = drawn(replicated, "replicated"), drawn(observed, "observed")
     ax = curve_axes(ax, (6.4, 3.3))
     label = f"data (p = {p_value:.3f})"
     if np.ptp(seen) == 0:

@@ -11,15 +11,12 @@ import pandas as pd
 from numpy.typing import ArrayLike
 
 from pyrjsel._typing import FloatArray, IntArray
-from pyrjsel._validate import bad_value
 from pyrjsel.report.plots._drawing import (
     BLUE,
     GREY,
-    HIGHEST,
     curve_axes,
-    drawable,
+    drawn,
     legend_above,
-    numbers,
     one_at_a_time,
 )
 from pyrjsel.report.plots.traces import CHAIN_COLOURS
@@ -88,7 +85,7 @@ def plot_plane(
     NotAvailableError
         If matplotlib is not installed.
     ParameterError
-        If points cannot be drawn, are not as many as classes, or `ax` is not valid.
+        If points cannot be drawn, or `ax` is not valid.
 
     Examples
     --------
@@ -99,11 +96,7 @@ def plot_plane(
     >>> ax.get_xlabel(), len(ax.collections)
     ('x', 3)
     """
-    place, of = numbers(points), np.asarray(group)
-    if place is None or place.ndim != 2 or place.shape[1] != 2 or not drawable(place, missing=True):
-        raise bad_value("points", f"an (n x 2) matrix of numbers up to {HIGHEST:g}", points)
-    if of.shape != place.shape[:1] or of.dtype.kind not in "iu":
-        raise bad_value("group", f"a vector of {len(place)} ints", group)
+    place, of = drawn(points, "points", missing=True), np.asarray(group)
     shown = curve_axes(ax, (5.6, 4.4))
     from matplotlib.collections import EllipseCollection
     from matplotlib.colors import to_rgba

@@ -14,13 +14,10 @@ from pyrjsel._validate import bad_value
 from pyrjsel.report.plots._drawing import (
     BLUE,
     VERMILION,
-    drawable,
-    name_list,
-    numbers,
+    drawn,
     one_at_a_time,
     pyplot,
     row_order,
-    vector,
 )
 
 # Fewer draws other than 0 have no curve.
@@ -74,8 +71,7 @@ def plot_densities(
     NotAvailableError
         If matplotlib is not installed.
     ParameterError
-        If `names` or `label` are not strings, an array has the wrong shape or is not finite, an inclusion
-        probability is outside [0, 1], or `ax`, `top` or `sort` is not valid.
+        If draws cannot be drawn, or `ax`, `top` or `sort` is not valid.
 
     Examples
     --------
@@ -85,15 +81,7 @@ def plot_densities(
     >>> axes[0].get_title()
     'age'
     """
-    names = name_list(names)
-    if not isinstance(label, str):
-        raise bad_value("label", "a string", label)
-    share = vector(inclusion, "inclusion", len(names))
-    if not np.all((share >= 0) & (share <= 1)):
-        raise bad_value("inclusion", "probabilities in [0, 1]", inclusion)
-    values = numbers(draws)
-    if values is None or values.ndim != 2 or values.shape[1] != len(names) or not drawable(values):
-        raise bad_value("draws", f"a finite matrix of {len(names)} columns", draws)
+    share, values = np.asarray(inclusion), drawn(draws, "draws")
     order = row_order(share, top, sort)
     axes = _panels(ax, order.size)
     for each, k in zip(axes, order, strict=True):

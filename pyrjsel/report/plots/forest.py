@@ -8,20 +8,15 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import ArrayLike
 
-from pyrjsel._typing import FloatArray
-from pyrjsel._validate import bad_value
 from pyrjsel.report.plots._drawing import (
     BLUE,
     GREY,
-    HIGHEST,
-    drawable,
+    drawn,
     legend_above,
     name_axis,
-    name_list,
     one_at_a_time,
     row_axes,
     row_order,
-    vector,
 )
 
 if TYPE_CHECKING:
@@ -80,9 +75,7 @@ def plot_coefficients(
     NotAvailableError
         If matplotlib is not installed.
     ParameterError
-        If `names` or `label` are not strings, an array has the wrong length or is not numeric, an inclusion
-        probability is outside [0, 1], a mean or end is not finite (a mean given inclusion may be NaN), the
-        ends of an interval are reversed, a standard deviation is negative, or `ax`, `top` or `sort` is not
+        If a mean or end is not finite (a mean given inclusion may be NaN), or `ax`, `top` or `sort` is not
         valid.
 
     Examples
@@ -95,21 +88,10 @@ def plot_coefficients(
     >>> [label.get_text() for label in ax.get_yticklabels()]
     ['sex', 'age']
     """
-    names = name_list(names)
-    if not isinstance(label, str):
-        raise bad_value("label", "a string", label)
-    count = len(names)
-    share = vector(inclusion, "inclusion", count)
-    if not np.all((share >= 0) & (share <= 1)):
-        raise bad_value("inclusion", "probabilities in [0, 1]", inclusion)
-    middle = _places(mean, "mean", count)
-    low, high = _places(ci_lower, "ci_lower", count), _places(ci_upper, "ci_upper", count)
-    if not np.all(low <= high):
-        raise bad_value("ci_upper", "at least 'ci_lower' everywhere", ci_upper)
-    inner = _places(mean_included, "mean_included", count, missing=True)
-    spread = 2 * _places(sd_included, "sd_included", count, missing=True)
-    if np.any(spread < 0):
-        raise bad_value("sd_included", "nowhere negative", sd_included)
+    count, share = len(names), np.asarray(inclusion)
+    middle, low, high = drawn(mean, "mean"), drawn(ci_lower, "ci_lower"), drawn(ci_upper, "ci_upper")
+    inner = drawn(mean_included, "mean_included", missing=True)
+    spread = 2 * drawn(sd_included, "sd_included", missing=True)
     order = row_order(share, top, sort)
     shown = order.size
     ax = row_axes(ax, width=6.8, rows=shown)
@@ -138,12 +120,3 @@ def plot_coefficients(
     name_axis(ax, [names[k] for k in order])
     legend_above(ax, ncols=2)
     return ax
-
-
-def _places(values: ArrayLike, name: str, count: int, *, missing: bool = False) -> FloatArray:
-    """Return `count` numbers that can be drawn; NaN too, if some may be `missing`."""
-    array = vector(values, name, count)
-    if not drawable(array, missing=missing):
-        or_nan = " or NaN" if missing else ""
-        raise bad_value(name, f"finite numbers{or_nan}, none beyond {HIGHEST:g}", values)
-    return array

@@ -7,16 +7,13 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import ArrayLike
 
-from pyrjsel._validate import bad_value
 from pyrjsel.report.plots._drawing import (
     BLUE,
     GREY,
-    HIGHEST,
     curve_axes,
-    drawable,
+    drawn,
     legend_above,
     one_at_a_time,
-    vector,
 )
 
 if TYPE_CHECKING:
@@ -59,8 +56,7 @@ def plot_frontier(
     NotAvailableError
         If matplotlib is not installed.
     ParameterError
-        If an array has the wrong length or cannot be drawn, budgets do not increase, a probability is outside
-        [0, 1], or `ax` is not valid.
+        If a budget or deviance cannot be drawn, or `ax` is not valid.
 
     Examples
     --------
@@ -69,15 +65,7 @@ def plot_frontier(
     >>> ax.get_xlabel()
     'Budget'
     """
-    count = np.size(budget)
-    x, y = vector(budget, "budget", count), vector(deviance, "deviance", count)
-    if not drawable(x) or np.any(np.diff(x) < 0):
-        raise bad_value("budget", f"a vector of increasing numbers up to {HIGHEST:g}", budget)
-    if not drawable(y):
-        raise bad_value("deviance", f"finite numbers up to {HIGHEST:g}", deviance)
-    share = vector(posterior, "posterior", count)
-    if not np.all((share >= 0) & (share <= 1)):
-        raise bad_value("posterior", "probabilities in [0, 1]", posterior)
+    x, y, share = drawn(budget, "budget"), drawn(deviance, "deviance"), np.asarray(posterior)
     shown = curve_axes(ax)
     shown.step(x, y, where="post", color=GREY, linewidth=1.2, zorder=1)
     area = SMALLEST + (LARGEST - SMALLEST) * share

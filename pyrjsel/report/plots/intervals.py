@@ -8,18 +8,13 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import ArrayLike
 
-from pyrjsel._typing import FloatArray
-from pyrjsel._validate import bad_value
 from pyrjsel.report.plots._drawing import (
     BLUE,
     GREY,
-    HIGHEST,
-    drawable,
+    drawn,
     name_axis,
-    name_list,
     one_at_a_time,
     row_axes,
-    vector,
 )
 
 if TYPE_CHECKING:
@@ -65,8 +60,7 @@ def plot_intervals(
     NotAvailableError
         If matplotlib is not installed.
     ParameterError
-        If `names` are not strings, an array has the wrong length or values that cannot be drawn, the ends of
-        an interval are reversed, or `ax` is not valid.
+        If values cannot be drawn, or `ax` is not valid.
 
     Examples
     --------
@@ -75,18 +69,13 @@ def plot_intervals(
     >>> ax.get_xlabel(), [label.get_text() for label in ax.get_yticklabels()]
     ('Value', ['a', 'b'])
     """
-    names = name_list(names)
-    points = _places(middle, "middle", len(names))
-    intervals = [(lower, upper, ("lower", "upper"), 1.0 if inner else 1.8)]
-    intervals += [(*inner, ("inner", "inner"), 3.0)] if inner else []
+    points = drawn(middle, "middle")
+    intervals = [((lower, upper), 1.0 if inner else 1.8), *([(inner, 3.0)] if inner else [])]
     ax = row_axes(ax, width=6.8, rows=len(names))
     y = np.arange(len(names))
     ax.axvline(0.0, color=GREY, linewidth=0.8, linestyle="--", zorder=1)
-    for low, high, labels, linewidth in intervals:
-        ends = [_places(low, labels[0], len(names)), _places(high, labels[1], len(names))]
-        if not np.all(ends[0] <= ends[1]):
-            raise bad_value(labels[1], "at least the lower ends everywhere", high)
-        ax.hlines(y, ends[0], ends[1], color=BLUE, linewidth=linewidth, zorder=2)
+    for ends, linewidth in intervals:
+        ax.hlines(y, *drawn(ends, "intervals"), color=BLUE, linewidth=linewidth, zorder=2)
     ax.scatter(points, y, s=20, color=BLUE, zorder=3)
     if symlog:
         ax.set_xscale("symlog", linthresh=1.0)
@@ -94,10 +83,3 @@ def plot_intervals(
     ax.set_xlabel(label)
     name_axis(ax, names)
     return ax
-
-
-def _places(values: ArrayLike, name: str, length: int) -> FloatArray:
-    places = vector(values, name, length)
-    if not drawable(places):
-        raise bad_value(name, f"finite numbers up to {HIGHEST:g}", values)
-    return places

@@ -6,11 +6,9 @@ from collections.abc import Mapping
 from itertools import cycle
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
 from numpy.typing import ArrayLike
 
-from pyrjsel._validate import bad_value
-from pyrjsel.report.plots._drawing import HIGHEST, curve_axes, drawable, legend_above, one_at_a_time, vector
+from pyrjsel.report.plots._drawing import curve_axes, drawn, legend_above, one_at_a_time
 from pyrjsel.report.plots.traces import CHAIN_COLOURS
 
 if TYPE_CHECKING:
@@ -53,7 +51,7 @@ def plot_lines(
     NotAvailableError
         If matplotlib is not installed.
     ParameterError
-        If `series` is not such a mapping or has values that cannot be drawn, or `ax` is not valid.
+        If `series` has values that cannot be drawn, or `ax` is not valid.
 
     Examples
     --------
@@ -62,17 +60,12 @@ def plot_lines(
     >>> ax.get_xlabel()
     'Order'
     """
-    if not isinstance(series, Mapping) or not all(isinstance(label, str) for label in series):
-        raise bad_value("series", "a mapping of labels to vectors", series)
     shown: Any = curve_axes(ax, (5.2, 3.4))
     middle = (len(series) - 1) / 2
     for k, ((label, given), colour, marker) in enumerate(
         zip(series.items(), cycle(CHAIN_COLOURS), cycle(MARKERS), strict=False)
     ):
-        length = np.size(given[0])
-        vectors = [vector(values, f"series[{label!r}]", length) for values in given]
-        if len(vectors) not in (2, 3) or not all(map(drawable, vectors)):
-            raise bad_value(f"series[{label!r}]", f"two or three vectors up to {HIGHEST:g}", given)
+        vectors = drawn(given, f"series[{label!r}]")
         x = vectors[0] + (APART * (k - middle) if len(vectors) == 3 else 0.0)
         error = 2 * vectors[2] if len(vectors) == 3 else None
         shown.errorbar(

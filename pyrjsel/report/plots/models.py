@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import ArrayLike
 
-from pyrjsel._validate import bad_value
 from pyrjsel.report.plots._drawing import (
     BLUE,
     FAINT,
@@ -17,12 +16,9 @@ from pyrjsel.report.plots._drawing import (
     curve_axes,
     legend_above,
     name_axis,
-    name_list,
-    numbers,
     one_at_a_time,
     row_axes,
     row_order,
-    vector,
 )
 
 if TYPE_CHECKING:
@@ -74,8 +70,7 @@ def plot_inclusion(
     NotAvailableError
         If matplotlib is not installed.
     ParameterError
-        If `names` are not strings, an array has the wrong length or is not numeric, or `ax`, `top` or `sort`
-        is not valid.
+        If `ax`, `top` or `sort` is not valid.
 
     Examples
     --------
@@ -84,11 +79,8 @@ def plot_inclusion(
     >>> [label.get_text() for label in ax.get_yticklabels()]
     ['age', 'sex']
     """
-    names = name_list(names)
-    count = len(names)
-    before = vector(prior, "prior", count)
-    after = vector(posterior, "posterior", count)
-    errors = np.full(count, np.nan) if mcse is None else vector(mcse, "mcse", count)
+    count, before, after = len(names), np.asarray(prior), np.asarray(posterior)
+    errors = np.full(count, np.nan) if mcse is None else np.asarray(mcse)
     order = row_order(after, top, sort)
     shown = order.size
     ax = row_axes(ax, width=6.4, rows=shown)
@@ -105,7 +97,7 @@ def plot_inclusion(
     ax.set_xlim(-0.02, 1.02)
     rest = "" if shown == count else f" (the {shown} highest of {count} terms)"
     ax.set_xlabel(f"Inclusion probability{rest}")
-    name_axis(ax, [names[j] for j in order])
+    name_axis(ax, [names[j] for j in order.tolist()])
     legend_above(ax, ncols=2)
     return ax
 
@@ -143,7 +135,7 @@ def plot_sizes(
     NotAvailableError
         If matplotlib is not installed.
     ParameterError
-        If an array has the wrong length or is not numeric, or `ax` is not valid.
+        If `ax` is not valid.
 
     Examples
     --------
@@ -152,11 +144,8 @@ def plot_sizes(
     >>> len(ax.patches)
     3
     """
-    count = np.size(sizes)
-    at = vector(sizes, "sizes", count)
-    before = vector(prior, "prior", count)
-    after = vector(posterior, "posterior", count)
-    errors = np.full(count, np.nan) if mcse is None else vector(mcse, "mcse", count)
+    at, before, after = np.asarray(sizes), np.asarray(prior), np.asarray(posterior)
+    errors = np.full(at.size, np.nan) if mcse is None else np.asarray(mcse)
     matters = np.flatnonzero((np.nan_to_num(before) >= LEAST_SHOWN) | (after >= LEAST_SHOWN))
     shown = slice(matters.min(), matters.max() + 1) if matters.size else slice(None)
     at, before, after, errors = at[shown], before[shown], after[shown], errors[shown]
@@ -214,8 +203,7 @@ def plot_models(
     NotAvailableError
         If matplotlib is not installed.
     ParameterError
-        If `names` are not strings, an array has the wrong shape or is not numeric, all probabilities are
-        zero, or `ax` is not valid.
+        If `ax` is not valid.
 
     Examples
     --------
@@ -224,21 +212,11 @@ def plot_models(
     >>> ax.get_xlabel()
     'Cumulative posterior mass (2 models with 0.900 in all)'
     """
-    names = name_list(names)
-    count = len(names)
-    inside = numbers(gamma)
-    must = f"a (models x {count}) matrix of 0 and 1"
-    if inside is None or inside.ndim != 2 or inside.shape[1] != count or inside.shape[0] == 0:
-        raise bad_value("gamma", must, gamma)
-    if not np.all((inside == 0) | (inside == 1)):
-        raise bad_value("gamma", must, gamma)
-    mass = vector(posterior, "posterior", inside.shape[0])
-    if not (np.all(mass >= 0) and mass.sum() > 0):
-        raise bad_value("posterior", "non-negative, with a positive value", posterior)
+    count, inside, mass = len(names), np.asarray(gamma, dtype=np.float64), np.asarray(posterior)
     used, left_out = np.flatnonzero(inside.any(axis=0)), ""
     if count > MOST_ROWS and 0 < used.size < count:
         left_out = f"\n({_counted(count - used.size, 'term')} in none of them left out)"
-        names, inside, count = [names[j] for j in used], inside[:, used], used.size
+        names, inside, count = [names[j] for j in used.tolist()], inside[:, used], used.size
     edges = np.concatenate([[0.0], np.cumsum(mass)])
     ax = row_axes(ax, width=7.5, rows=count)
     from matplotlib.colors import ListedColormap

@@ -7,15 +7,12 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import ArrayLike
 
-from pyrjsel._validate import bad_value
 from pyrjsel.report.plots._drawing import (
     BLUE,
     GREY,
-    HIGHEST,
     VERMILION,
     curve_axes,
-    drawable,
-    numbers,
+    drawn,
     one_at_a_time,
 )
 
@@ -58,7 +55,7 @@ def plot_path(
     NotAvailableError
         If matplotlib is not installed.
     ParameterError
-        If `values` cannot be drawn, `marks` has another length, or `ax` is not valid.
+        If `values` cannot be drawn, or `ax` is not valid.
 
     Examples
     --------
@@ -67,18 +64,14 @@ def plot_path(
     >>> ax.get_xlabel()
     'Row'
     """
-    path = numbers(values)
-    if path is None or path.ndim != 1 or path.size == 0 or not drawable(path):
-        raise bad_value("values", f"a vector of finite numbers up to {HIGHEST:g}", values)
-    marked = None if marks is None else np.asarray(marks)
-    if marked is not None and (marked.shape != path.shape or marked.dtype != bool):
-        raise bad_value("marks", f"a vector of {path.size} bools", marks)
+    path = drawn(values, "values")
     shown = curve_axes(ax)
     rows = np.arange(1, path.size + 1)
     if level is not None:
         shown.axhline(level, color=GREY, linewidth=0.8, linestyle="--", zorder=1)
     shown.plot(rows, path, color=BLUE, linewidth=1.2, zorder=2)
-    if marked is not None:
+    if marks is not None:
+        marked = np.asarray(marks)
         shown.scatter(rows[marked], path[marked], s=10, color=VERMILION, zorder=3)
     shown.set_xlabel(xlabel)
     shown.set_ylabel(ylabel)

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import ArrayLike
 
-from pyrjsel._validate import bad_value, check_int
-from pyrjsel.report.plots._drawing import BLUE, GREY, VERMILION, curve_axes, one_at_a_time, vector
+from pyrjsel._validate import check_int
+from pyrjsel.report.plots._drawing import BLUE, GREY, VERMILION, curve_axes, one_at_a_time
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -64,7 +64,7 @@ def plot_sensitivity(
     NotAvailableError
         If matplotlib is not installed.
     ParameterError
-        If an array has the wrong shape, a place is not positive, or `ax` or `top` is not valid.
+        If `ax` or `top` is not valid.
 
     Examples
     --------
@@ -76,8 +76,6 @@ def plot_sensitivity(
     'log'
     """
     values = np.asarray(inclusion, dtype=float)
-    if values.shape != (len(names), len(priors)):
-        raise bad_value("inclusion", f"a {len(names)} x {len(priors)} matrix", inclusion)
     top = check_int(top, "top", low=1)
     ax = curve_axes(ax, (7.5, 4.1))
     if places is None:
@@ -87,9 +85,7 @@ def plot_sensitivity(
         ax.set_xticks(x, text, rotation=30 if turned else 0, ha="right" if turned else "center")
         ax.set_xlabel(label)
     else:
-        x = vector(places, "places", len(priors))
-        if not np.all(x > 0):
-            raise bad_value("places", "positive", places)
+        x = np.asarray(places, dtype=float)
         ax.set_xscale("log")
         ax.set_xlabel(f"{label} (logarithmic)")
     order = np.argsort(x, kind="stable")

@@ -12,15 +12,13 @@ from numpy.typing import ArrayLike, NDArray
 from pyrjsel._called import called
 from pyrjsel._errors import DataError
 from pyrjsel._typing import FloatArray
-from pyrjsel._validate import bad_value, unknown_name
+from pyrjsel._validate import bad_value
 from pyrjsel.report.plots._drawing import (
     BLUE,
     FAINT,
     HIGHEST,
     VERMILION,
-    drawable,
     legend_above,
-    numbers,
     one_at_a_time,
     pyplot,
 )
@@ -70,11 +68,7 @@ def plot_trace(
     NotAvailableError
         If matplotlib is not installed.
     ParameterError
-        If `panels` is not a mapping of labels, a panel is not a matrix of numbers, panels differ in their
-        number of chains or have no draws, `continuous` is not a collection of strings, or `ax` has the wrong
-        shape.
-    UnknownNameError
-        If `continuous` has a label of no panel.
+        If `ax` has the wrong shape.
     DataError
         If a value is not finite, or beyond 1e300.
 
@@ -85,13 +79,8 @@ def plot_trace(
     >>> axes[0, 0].get_ylabel(), axes[0, 1].get_xlabel()
     ('Size', 'Share of draws')
     """
-    if not isinstance(panels, Mapping) or not all(isinstance(label, str) for label in panels):
-        raise bad_value("panels", "a mapping of labels to matrices of numbers", panels)
     values = {label: _matrix(label, draws) for label, draws in panels.items()}
-    longest = max((draws.shape[1] for draws in values.values()), default=0)
-    if longest == 0 or len({draws.shape[0] for draws in values.values()}) != 1:
-        raise bad_value("panels", "matrices with equal numbers of chains, not all empty", panels)
-    _check_labels(continuous, values)
+    longest = max(draws.shape[1] for draws in values.values())
     axes = _grid(ax, len(values))
     from matplotlib.ticker import MaxNLocator
 
@@ -121,24 +110,13 @@ def plot_trace(
 
 
 def _matrix(label: str, draws: ArrayLike) -> FloatArray:
-    matrix = numbers(draws)
-    if matrix is None or matrix.ndim != 2 or matrix.shape[0] == 0:
-        raise bad_value(f"panels[{label!r}]", "a (chains x draws) matrix of numbers", draws)
-    if not drawable(matrix):
+    matrix = np.asarray(draws, dtype=np.float64)
+    if not np.all(np.abs(matrix) <= HIGHEST):
         raise DataError(
             f"The panel {label!r} of {called()} must be finite. It has NaN, infinite values, or values "
             f"beyond {HIGHEST:g}."
         )
     return matrix
-
-
-def _check_labels(continuous: object, known: Collection[str]) -> None:
-    """Raise an error unless `continuous` is a collection of known labels."""
-    if not isinstance(continuous, Collection) or isinstance(continuous, str):
-        raise bad_value("continuous", "a collection of labels of 'panels'", continuous)
-    for label in continuous:
-        if not isinstance(label, str) or label not in known:
-            raise unknown_name(label, "panel", known, "in 'continuous'")
 
 
 def _grid(ax: ArrayLike | None, rows: int) -> NDArray[Any]:
