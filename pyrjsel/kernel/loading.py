@@ -20,11 +20,9 @@ from pyrjsel.kernel.posterior import Basis, KernelPosterior
 from pyrjsel.kernel.results import KernelResults
 from pyrjsel.kernel.samplers.mcmc import ChainRun
 from pyrjsel.kernel.samplers.serialization import moves_from_plain, particles_from_plain, state_from_plain
-from pyrjsel.kernel.samplers.settling import Settled
-from pyrjsel.kernel.samplers.smc import FilterRun, OtherWidth
+from pyrjsel.kernel.samplers.smc import FilterRun, OtherWidth, Settled
 from pyrjsel.kernel.saving import KIND, SETTINGS
-from pyrjsel.kernel.scaling import Scaling
-from pyrjsel.kernel.specification import Specification
+from pyrjsel.kernel.specification import Scaling, Specification
 from pyrjsel.kernel.state import FilterState, KernelDraws, KernelSettings
 from pyrjsel.report import table_from_plain
 from pyrjsel.runtime import FitSettings, RunTime

@@ -20,9 +20,8 @@ from pyrjsel.kernel.kernels import KernelFunction
 from pyrjsel.kernel.options import ChainOptions, choose
 from pyrjsel.kernel.priors import Prior
 from pyrjsel.kernel.results import KernelResults
-from pyrjsel.kernel.samplers.mcmc import ChainRun, fit_chains
+from pyrjsel.kernel.samplers.mcmc import USUAL, WARM, ChainRun, fit_chains
 from pyrjsel.kernel.samplers.smc import FilterRun, fit_filter
-from pyrjsel.kernel.samplers.stopping import USUAL, WARM
 from pyrjsel.kernel.samplers.tempering import (
     PARTICLES,
     RUNS,

@@ -5,7 +5,7 @@ from dataclasses import dataclass, fields
 from typing import Any
 
 from pyrjsel._validate import check_choice, check_int, unknown_option
-from pyrjsel.kernel.samplers.stopping import THIN, USUAL
+from pyrjsel.kernel.samplers.mcmc import THIN, USUAL
 from pyrjsel.runtime import AUTO
 
 SAMPLERS = ("smc", "mcmc")

@@ -12,7 +12,7 @@ from pyrjsel._validate import check_real
 from pyrjsel.design import AbsentArray
 from pyrjsel.families.gaussian import mixture_quantile
 from pyrjsel.kernel.posterior import KernelPosterior, block
-from pyrjsel.kernel.scaling import Scaling
+from pyrjsel.kernel.specification import Scaling
 
 COLUMNS = ["mean", "mean_se", "mean_ci_lower", "mean_ci_upper", "obs_ci_lower", "obs_ci_upper"]
 # Widths from the nearest row beyond which a prediction is an extrapolation.

@@ -6,7 +6,7 @@ from pyrjsel._typing import FloatArray
 from pyrjsel.design import Design
 from pyrjsel.distributions import InverseGamma
 from pyrjsel.kernel.kernels import Kernel
-from pyrjsel.kernel.scaling import Scaling
+from pyrjsel.kernel.specification import Scaling
 from pyrjsel.kernel.state import KernelSettings
 from pyrjsel.storage import Plain
 

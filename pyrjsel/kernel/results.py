@@ -13,11 +13,10 @@ from pyrjsel._validate import check_bool, counted, listed
 from pyrjsel.design import AbsentArray
 from pyrjsel.kernel.plots import POINTS, plot_fit
 from pyrjsel.kernel.prediction import FAR, KernelPrediction, WidthPart
-from pyrjsel.kernel.samplers.mcmc import ChainRun, fit_chains
+from pyrjsel.kernel.samplers.mcmc import USUAL, ChainRun, fit_chains
 from pyrjsel.kernel.samplers.smc import FilterRun
-from pyrjsel.kernel.samplers.stopping import USUAL
 from pyrjsel.kernel.saving import KIND, content_of
-from pyrjsel.kernel.scaling import check_squares
+from pyrjsel.kernel.specification import check_squares
 from pyrjsel.kernel.summary import describe, tables
 from pyrjsel.kernel.tables import KernelTables
 from pyrjsel.report import Plot, plot_path

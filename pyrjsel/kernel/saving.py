@@ -8,8 +8,7 @@ from pyrjsel.kernel.posterior import KernelPosterior
 from pyrjsel.kernel.protocols import KernelModel
 from pyrjsel.kernel.samplers.mcmc import ChainRun
 from pyrjsel.kernel.samplers.serialization import state_to_plain
-from pyrjsel.kernel.samplers.settling import Settled
-from pyrjsel.kernel.samplers.smc import FilterRun
+from pyrjsel.kernel.samplers.smc import FilterRun, Settled
 from pyrjsel.kernel.state import FilterState, KernelSettings
 from pyrjsel.runtime import Ends
 from pyrjsel.storage import Plain, frame_to_plain, labels_to_plain, plain

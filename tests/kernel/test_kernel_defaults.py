@@ -11,7 +11,7 @@ from kernel_quadrature import quadrature
 
 import pyrjsel as rj
 from pyrjsel.kernel.kernels import usual_widths
-from pyrjsel.kernel.samplers import settling
+from pyrjsel.kernel.samplers import smc
 from pyrjsel.kernel.samplers.tempering import HOPELESS
 
 RUN = {"progress": False, "n_jobs": 1}
@@ -110,7 +110,7 @@ def test_a_pass_that_missed_is_said(monkeypatch):
     model = rj.kernel_regression("y ~ x", frame.head(20), width=0.6, standardize=False)
     fit = model.fit(particles=60, rng=1, row_order="given", **RUN)
 
-    def poor(settings, state, settle=settling.settle):
+    def poor(settings, state, settle=smc.settle):
         """Settle as if all particles of the pass had fitted badly."""
         return settle(settings, replace(state, log_marginal=state.log_marginal - 50.0))
 
@@ -130,7 +130,7 @@ def test_results_are_swept_and_passes_are_not():
     fit = rj.kernel_regression("y ~ x", frame, width=0.6).fit(particles=40, rng=1, **RUN)
     assert not np.array_equal(fit.run.state.centres, fit.posterior.centres)
     np.testing.assert_allclose(fit.posterior.weight, 1 / 40)
-    again = settling.settle(fit.run.settings, fit.run.state)
+    again = smc.settle(fit.run.settings, fit.run.state)
     np.testing.assert_array_equal(again.particles.beta, fit.run.settled.particles.beta)
     for options in ({"rejuvenate": 0}, {"importance": "paper"}):
         with warnings.catch_warnings():

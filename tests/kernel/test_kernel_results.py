@@ -13,7 +13,7 @@ from scipy.stats import norm
 
 import pyrjsel as rj
 from pyrjsel.kernel.posterior import KernelPosterior
-from pyrjsel.kernel.samplers.settling import as_passed
+from pyrjsel.kernel.samplers.smc import as_passed
 
 N = 30
 

@@ -9,8 +9,8 @@ from reference_kernel import design, log_marginal, log_set_prior
 from scipy.special import gammaln, logsumexp
 
 import pyrjsel as rj
-from pyrjsel.kernel.samplers import stopping
-from pyrjsel.kernel.samplers.stopping import THIN, TOP, USUAL, WARM
+from pyrjsel.kernel.samplers import mcmc
+from pyrjsel.kernel.samplers.mcmc import THIN, TOP, USUAL, WARM
 from pyrjsel.kernel.state import KernelDraws
 from pyrjsel.report.errors import indicator_stats, model_stats, scalar_stats
 
@@ -77,7 +77,7 @@ def test_figures_that_are_shown_are_accurate():
         **{name: array[:, : fit.draws // 2] for name, array in vars(results.run.draws).items()}
     )
     chains = [KernelDraws(**{name: a[c] for name, a in vars(half).items()}) for c in range(4)]
-    assert stopping.stopping(results.run.index, USUAL.mcse)(chains, fit.draws // 2)
+    assert mcmc.stopping(results.run.index, USUAL.mcse)(chains, fit.draws // 2)
 
 
 def test_a_number_of_draws_is_just_so_many():
@@ -127,7 +127,7 @@ def test_what_the_rule_finds():
     slow = noise + 3.0 * np.arange(4)[:, None]
     chains = draws_of(k, centres, np.exp(level), slow)
     for mcse in (0.05, 0.2):
-        found = {each.text: each.needed for each in stopping.stopping(labels, mcse)(chains, 400)}
+        found = {each.text: each.needed for each in mcmc.stopping(labels, mcse)(chains, 400)}
         stats = scalar_stats(slow)
         held = long[..., None]
         row = indicator_stats(np.arange(1600).reshape(shape), held.reshape(-1, 1)).mcse[0]
@@ -146,7 +146,7 @@ def test_what_the_rule_finds():
             assert mine == pytest.approx(needed)
     # Draws of all that are independent, and numbers of kernels that are not.
     still = draws_of(np.where(long, 1, 2).astype(np.int32), centres, np.exp(level), noise)
-    said = [each.text for each in stopping.stopping(labels, 0.05)(still, 400)]
+    said = [each.text for each in mcmc.stopping(labels, 0.05)(still, 400)]
     assert any(text.startswith("the error of the probability of 2 kernels is") for text in said)
     assert any(text.startswith("the MCSE of the number of kernels, in posterior dev") for text in said)
 
@@ -160,9 +160,9 @@ def test_what_never_changes_has_no_error():
     none = draws_of(
         np.zeros(shape, np.int32), np.full((*shape, 2), -1, np.int32), np.ones(shape), np.zeros(shape)
     )
-    rule = stopping.stopping(results.run.index, 0.05)
+    rule = mcmc.stopping(results.run.index, 0.05)
     assert rule(none, 400) == []
-    (one,) = stopping.stopping(results.run.index, 0.003)(none, 400)
+    (one,) = mcmc.stopping(results.run.index, 0.003)(none, 400)
     assert one.text == "the error of the probability of 0 kernels is 0.0019, above 0.0015"
 
 

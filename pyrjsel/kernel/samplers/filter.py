@@ -8,8 +8,7 @@ from numpy.typing import NDArray
 from pyrjsel._core import special
 from pyrjsel._typing import FloatArray, IntArray
 from pyrjsel.kernel.samplers.columns import KEPT, Columns
-from pyrjsel.kernel.samplers.particles import loop_of, refresh, start
-from pyrjsel.kernel.samplers.resampling import resample
+from pyrjsel.kernel.samplers.particles import loop_of, refresh, resample, start
 from pyrjsel.kernel.samplers.serialization import state_from_plain, state_to_plain
 from pyrjsel.kernel.state import MOVES, FilterState, KernelSettings, Particles
 from pyrjsel.runtime import Checkpoint, Stopwatch, run_chains

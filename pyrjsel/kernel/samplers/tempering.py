@@ -9,8 +9,7 @@ import pandas as pd
 from pyrjsel._core import special
 from pyrjsel._typing import FloatArray, IntArray
 from pyrjsel.kernel.samplers.columns import Columns
-from pyrjsel.kernel.samplers.particles import log_density, loop_of
-from pyrjsel.kernel.samplers.resampling import resample
+from pyrjsel.kernel.samplers.particles import log_density, loop_of, resample
 from pyrjsel.kernel.state import MOVES, KernelSettings, Particles
 
 # Shape of the inverse gamma laws that variances start from: heavy tails, around the mean square of y.
