@@ -1,12 +1,9 @@
 """Base classes of the results of all models: summaries, files, draws, tables of models."""
 
-from pyrjsel.results.base import Description, Results
-from pyrjsel.results.classes import true_classes
-from pyrjsel.results.facts import Facts, chain_facts, class_fact, row_facts, size_fact
+from pyrjsel.results.base import Description, FittedModel, ModelOverSpace, ModelPosterior, Results
+from pyrjsel.results.facts import Facts, chain_facts, class_fact, row_facts, size_fact, true_classes
 from pyrjsel.results.model_space import TABLE_ROWS, ModelSpaceResults, stuck_notes
-from pyrjsel.results.pooled import pool
-from pyrjsel.results.protocols import FittedModel, ModelOverSpace, ModelPosterior
-from pyrjsel.results.sampled import RecordedRun, SampledResults
+from pyrjsel.results.sampled import RecordedRun, SampledResults, pool
 from pyrjsel.results.saved import (
     constraints_from_plain,
     constraints_to_plain,

@@ -1,4 +1,4 @@
-"""Base class of results: a summary, a file, random numbers."""
+"""Base class of results (a summary, a file, random numbers), and what results need of a model."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import warnings
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, ClassVar, Generic, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, Generic, Protocol, TypeVar
 
 import numpy as np
 import pandas as pd
@@ -17,12 +17,65 @@ from pyrjsel._called import warn
 from pyrjsel._docstrings import fill_inherited
 from pyrjsel._errors import NotAvailableError, PyrjselWarning
 from pyrjsel._once import catching_warnings
+from pyrjsel._typing import FloatArray
 from pyrjsel._validate import bad_value, check_bool, check_file, check_int
 from pyrjsel._version import __version__
+from pyrjsel.model_space import ModelSpace, PackedModels, PriorInclusion
 from pyrjsel.report import Plot, budget_steps, draw_pictures, html_page, results_html
-from pyrjsel.results.protocols import FittedModel
 from pyrjsel.results.saved import pairs_from_plain
 from pyrjsel.storage import Content, Document, Plain, replace, write
+
+
+class FittedModel(Protocol):
+    """A fitted model, as its results use it."""
+
+    title: ClassVar[str]
+    design: Any
+    data: Any
+
+    @property
+    def nobs(self) -> int:
+        """Number of observations used."""
+
+
+class ModelOverSpace(FittedModel, Protocol):
+    """A model that selects terms."""
+
+    space: ModelSpace
+    _priced: bool
+
+    @property
+    def term_names(self) -> Sequence[str]:
+        """Names of the J terms."""
+
+    @property
+    def prior_inclusion(self) -> PriorInclusion:
+        """Prior inclusion probabilities under the constraints."""
+
+
+class ModelPosterior(Protocol):
+    """Posterior probabilities of models in decreasing order; errors and odds of the first of these."""
+
+    @property
+    def packed(self) -> PackedModels:
+        """The models."""
+
+    @property
+    def probability(self) -> FloatArray:
+        """Their probabilities."""
+
+    @property
+    def mcse(self) -> FloatArray:
+        """Monte Carlo errors of these."""
+
+    @property
+    def odds(self) -> FloatArray:
+        """Odds of the first model against each."""
+
+    @property
+    def odds_mcse(self) -> FloatArray:
+        """Monte Carlo errors of these."""
+
 
 if TYPE_CHECKING:
     from pyrjsel.report import Report

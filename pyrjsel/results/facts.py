@@ -1,14 +1,18 @@
-"""Facts at the head of a summary that several kinds of models have.
+"""Facts at the head of a summary that several kinds of models have, and the true classes of observations.
 
 Facts have one order: data; space of models or kernels; priors; sampler and chains; posterior; run time.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from typing import Any
 
 import numpy as np
 
+from pyrjsel._called import called
+from pyrjsel._errors import DataError
 from pyrjsel._typing import IntArray
 from pyrjsel._validate import listed
+from pyrjsel.design import LabelDesign
 from pyrjsel.design.frame import Level
 from pyrjsel.runtime import FitSettings
 
@@ -42,3 +46,38 @@ def chain_facts(settings: FitSettings, shape: Sequence[int]) -> Facts:
         ("Chains x draws", f"{shape[0]} x {shape[1]:,}"),
         ("Burn-in, thinning", f"{settings.burn_in:,}, {settings.thin}"),
     ]
+
+
+def true_classes(
+    labels: LabelDesign, new: Any, endog: Any, fitted: Callable[[], IntArray], count: int
+) -> IntArray:
+    """Return the true classes of `count` observations, as positions among the classes.
+
+    Parameters
+    ----------
+    labels : LabelDesign
+        The classes.
+    new, endog
+        Data with the response, or the values of the response if the data do not have it; None is the training
+        data.
+    fitted : callable
+        Returns the classes of the training data, as positions; these data may be missing.
+    count : int
+        Number of observations whose classes were predicted.
+
+    Raises
+    ------
+    UnknownNameError
+        If the data do not have the response.
+    DataError
+        If a class is missing or unknown; if the numbers of observations and classes differ or are zero.
+    """
+    if endog is not None:
+        true = labels.encode_classes(endog)
+    else:
+        true = fitted() if new is None else labels.encode_response(new)
+    if len(true) != count:
+        raise DataError(f"The rows of {called()} are {count}, their true classes {len(true)}.")
+    if not count:
+        raise DataError(f"{called()} needs one row with a label at least.")
+    return true

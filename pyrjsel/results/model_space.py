@@ -29,7 +29,7 @@ from pyrjsel.report import (
     shown_inclusion,
     without_errors,
 )
-from pyrjsel.results.protocols import ModelOverSpace, ModelPosterior
+from pyrjsel.results.base import ModelOverSpace, ModelPosterior
 from pyrjsel.results.sampled import SampledResults
 
 SpaceModel = TypeVar("SpaceModel", bound=ModelOverSpace)
