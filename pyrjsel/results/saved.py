@@ -1,6 +1,6 @@
 """Constraints, options and pairs of strings of saved results, common to all kinds of models."""
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import fields
 from typing import Any
 
@@ -25,7 +25,7 @@ def pairs_from_plain(content: Content, name: str) -> list[tuple[str, str]]:
     return [(pair[0], pair[1]) for pair in found]
 
 
-def options_from_plain(content: Content, kind: Callable[..., Any]) -> Any:
+def options_from_plain(content: Content, kind: type[Any]) -> Any:
     """Return the options of a sampler.
 
     Raises
