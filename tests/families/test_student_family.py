@@ -29,6 +29,15 @@ def test_values_of_pairs(n, outlier, df):
             assert value == pytest.approx(there + np.log(2.0), rel=1e-12, abs=1e-12)
 
 
+@pytest.mark.parametrize("df", [0.7, 4.0])
+def test_the_score_is_the_slope_of_the_log_likelihood(df):
+    family, rng = Student(df=df).at(1.7), np.random.default_rng(3)
+    y, mean = rng.standard_t(2, (2, 6))
+    up, down = ([family.log_likelihood(y, mean + h * unit) for unit in np.eye(6)] for h in (1e-6, -1e-6))
+    # Errors of differences are rounding / h.
+    np.testing.assert_allclose(family.score(y, mean), np.subtract(up, down) / 2e-6, rtol=1e-6, atol=1e-8)
+
+
 def test_arrays_that_do_not_fit_are_refused():
     family, y = Student(), np.zeros(5)
     for images, t in (((1, 4), 2), ((2, 5), 2), ((1, 5), 3)):

@@ -122,6 +122,7 @@ def test_digests_tell_data_apart():
     assert len({digest(other) for other in others}) == len(others)
     assert digest(x) == digest(np.arange(6.0))
     assert digest({"a": 1, "b": 2}) != digest({"a": 2, "b": 1})
+    assert digest({"a": x, "b": x}) != digest({"a": x, "b": x + 1})
     assert digest(np.asfortranarray(x.reshape(2, 3))) == digest(x.reshape(2, 3))
 
 
