@@ -13,8 +13,7 @@ from pyrjsel.mixture.problem import MixtureProblem
 from pyrjsel.model_space import ByModel, merge_visits
 from pyrjsel.model_space.chains import checked_start
 from pyrjsel.report.errors import indicator_stats
-from pyrjsel.report.mixing import LEAST_ESS
-from pyrjsel.report.stopping import few_draws, inclusion_figures, mixing_figures
+from pyrjsel.report.mixing import LEAST_ESS, few_draws, inclusion_figures, mixing_figures
 from pyrjsel.runtime import Accuracy, Figure, Rule
 from pyrjsel.runtime.ladder import Temperatures, check_temperatures
 

@@ -15,8 +15,7 @@ from pyrjsel.patterns._slice import UPDATES, PatternChain
 from pyrjsel.patterns.groups import PatternProblem
 from pyrjsel.patterns.options import Options
 from pyrjsel.report import scalar_stats
-from pyrjsel.report.mixing import poor_mixing
-from pyrjsel.report.stopping import mixing_figures
+from pyrjsel.report.mixing import mixing_figures, poor_mixing
 from pyrjsel.runtime import Ends, Figure, FitSettings
 from pyrjsel.storage import Content, Plain
 

@@ -10,8 +10,6 @@ from pyrjsel.report.errors import scalar_stats as scalar_stats
 from pyrjsel.report.jointness import MEASURES as MEASURES
 from pyrjsel.report.jointness import jointness_errors as jointness_errors
 from pyrjsel.report.jointness import jointness_table as jointness_table
-from pyrjsel.report.kept import kept_table as kept_table
-from pyrjsel.report.kept import own_copy as own_copy
 from pyrjsel.report.page import Picture as Picture
 from pyrjsel.report.page import Plot as Plot
 from pyrjsel.report.page import as_png as as_png
@@ -42,14 +40,16 @@ from pyrjsel.report.scores import calibration_table as calibration_table
 from pyrjsel.report.scores import class_scores as class_scores
 from pyrjsel.report.scores import log_chosen as log_chosen
 from pyrjsel.report.scores import score_table as score_table
-from pyrjsel.report.table_checks import table_from_plain as table_from_plain
 from pyrjsel.report.tables import coefficient_table as coefficient_table
 from pyrjsel.report.tables import covered_mass as covered_mass
 from pyrjsel.report.tables import inclusion_bayes_factor as inclusion_bayes_factor
 from pyrjsel.report.tables import inclusion_of as inclusion_of
 from pyrjsel.report.tables import inclusion_table as inclusion_table
+from pyrjsel.report.tables import kept_table as kept_table
 from pyrjsel.report.tables import model_table as model_table
+from pyrjsel.report.tables import own_copy as own_copy
 from pyrjsel.report.tables import shown_inclusion as shown_inclusion
+from pyrjsel.report.tables import table_from_plain as table_from_plain
 from pyrjsel.report.tables import without_errors as without_errors
 from pyrjsel.report.texts import covered_caption as covered_caption
 from pyrjsel.report.texts import dropped_note as dropped_note

@@ -12,8 +12,7 @@ from statsmodels.iolib.summary import Summary
 from statsmodels.iolib.table import SimpleTable
 
 from pyrjsel._validate import bad_value
-from pyrjsel.report._formats import ERRORS, HIDDEN, NOTHING, format_column
-from pyrjsel.report.texts import repr_short
+from pyrjsel.report.texts import ERRORS, HIDDEN, NOTHING, format_column, repr_short
 
 # Characters of a line of text.
 WIDTH = 100

@@ -1,7 +1,8 @@
-"""Tables of results as data frames in full precision."""
+"""Tables of results as data frames in full precision: made, kept, copied, and checked in saved results."""
 
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Callable, Sequence
+from functools import wraps
+from typing import Any, TypeVar
 
 import numpy as np
 import pandas as pd
@@ -9,11 +10,81 @@ from numpy.typing import ArrayLike
 
 from pyrjsel._called import called
 from pyrjsel._errors import ParameterError
+from pyrjsel._once import turn
 from pyrjsel._typing import FloatArray
 from pyrjsel._validate import bad_value
 from pyrjsel.model_space import ModelSpace, PriorInclusion
-from pyrjsel.report._formats import HIDDEN
 from pyrjsel.report.errors import IndicatorStats
+from pyrjsel.report.texts import HIDDEN
+from pyrjsel.storage import Content, frame_from_plain
+
+Table = TypeVar("Table", pd.DataFrame, pd.Series)
+
+
+def own_copy(table: Table) -> Table:
+    """Return a copy that shares nothing with a table, safe to use in another thread.
+
+    Copies made by pandas share the lazily built hash tables of their indexes.
+
+    Parameters
+    ----------
+    table : DataFrame or Series
+        The table.
+
+    Returns
+    -------
+    DataFrame or Series
+        The copy.
+    """
+    with turn(table, "copy"):
+        found: Table = table.copy()
+        found.index = table.index.copy(deep=True)
+        if isinstance(found, pd.DataFrame):
+            found.columns = table.columns.copy(deep=True)
+        return found
+
+
+def kept_table(make: Callable[[Any], Table]) -> Callable[[Any], Table]:
+    """Cache the table that a method returns, and return copies.
+
+    Changes of a copy affect neither the object nor other copies. If several threads call, the first computes
+    the table and the others wait. Apply beneath ``property``.
+
+    Parameters
+    ----------
+    make : callable
+        A method without parameters.
+
+    Returns
+    -------
+    callable
+        The method; the table is cached on the object, apart from its attributes.
+
+    Examples
+    --------
+    >>> class Results:
+    ...     @property
+    ...     @kept_table
+    ...     def odds(self):
+    ...         return pd.Series([1.0, 2.0])
+    >>> results = Results()
+    >>> odds = results.odds
+    >>> odds *= 100
+    >>> results.odds.tolist()
+    [1.0, 2.0]
+    """
+    place = f"_kept_{make.__name__}"
+
+    @wraps(make)
+    def hand_out(self: Any) -> Table:
+        with turn(self, place):
+            if place not in self.__dict__:
+                self.__dict__[place] = make(self)
+        table: Table = self.__dict__[place]
+        return own_copy(table)
+
+    return hand_out
+
 
 # With more terms than this, they are listed by posterior probability instead of formula order.
 LONG_TABLE = 20
@@ -414,3 +485,59 @@ def _probabilities(values: ArrayLike, name: str) -> FloatArray:
     if np.any((array < -1e-9) | (array > 1 + 1e-9)):
         raise bad_value(name, "probabilities in [0, 1]", values)
     return array
+
+
+SHARE, POSITIVE, ANY = (0.0, 1.0), (0.0, np.inf), (-np.inf, np.inf)
+# Smallest and largest valid number of a column, by its name or prefix.
+RANGES = {
+    **dict.fromkeys(("rate", "posterior", "error_rate", "acceptance"), SHARE),
+    **dict.fromkeys(("ess", "r", "mcse", "sd", "se", "difference_se"), POSITIVE),
+    **dict.fromkeys(("draws", "models", "integrated", "seconds", "cpu_seconds"), POSITIVE),
+}
+# Columns without missing values.
+COMPLETE = ("posterior", "error_rate", "draws", "models", "integrated")
+TYPES = (np.dtype(np.float64), np.dtype(np.int64))
+
+
+def table_from_plain(
+    content: Content,
+    key: str,
+    index: Sequence[Any] | None = None,
+    columns: Sequence[str] | None = None,
+) -> pd.DataFrame:
+    """Return a table of diagnostics or of several fits.
+
+    Parameters
+    ----------
+    content : Content
+        Content of the file.
+    key : str
+        Name of the table.
+    index : sequence, optional
+        Required row labels.
+    columns : sequence of str, optional
+        Required columns.
+
+    Returns
+    -------
+    DataFrame
+        The table as it was saved.
+
+    Raises
+    ------
+    StoreError
+        If rows or columns differ, or a number is out of range.
+    """
+    frame = frame_from_plain(content.part(key), columns)
+    if index is not None and frame.index.tolist() != list(index):
+        raise content.wrong(key, f"a table by {', '.join(map(str, index))}")
+    for name in frame.columns:
+        values = frame[name].to_numpy()
+        if values.dtype not in TYPES:
+            raise content.wrong(key, f"a table of numbers, which {name!r} is not")
+        low, high = RANGES.get(str(name), RANGES.get(str(name).partition("_")[0], ANY))
+        infinite = str(name).startswith(("ess", "r_hat"))
+        good = (values >= low) & (values <= high) & (infinite | np.isfinite(values))
+        if not (good | (np.isnan(values) & (name not in COMPLETE))).all():
+            raise content.wrong(key, f"a table whose {name!r} are in [{low:g}, {high:g}]")
+    return frame

@@ -1,11 +1,201 @@
-"""Sentences and short texts of summaries; rendering is in ``render.py``."""
+"""Numbers as text, with as many decimals as the Monte Carlo error justifies, and sentences of summaries."""
 
+import math
+from collections.abc import Callable, Mapping
 from typing import Any
 
+import numpy as np
 import pandas as pd
 
-from pyrjsel._validate import listed
-from pyrjsel.report._formats import prior
+from pyrjsel._validate import check_choice, listed
+
+NOTHING = "–"
+# Effective sample sizes from here on, as averages of conditional probabilities can have, are shown as powers
+# of ten.
+LONG_COUNT = 1e7
+# A probability is never shown with more decimals than this.
+MOST = 4
+
+
+def decimals(error: float) -> int:
+    """Return the decimals of a number with Monte Carlo error `error`: 3 for 0.004, 4 at most."""
+    if not error > 0:  # exact, or unknown
+        return MOST
+    return min(max(math.ceil(-math.log10(error)), 1), MOST)
+
+
+def probability(value: float, error: float = 0.0) -> str:
+    """Return a probability; 0 and 1 without a known error are shown without decimals."""
+    if math.isnan(value):
+        return NOTHING
+    if math.isnan(error) and value in (0.0, 1.0):
+        return f"{value:.0f}"
+    places = decimals(error)
+    half = 0.5 * 10.0**-places
+    if 0 < value < half:
+        return f"<{10.0**-places:.{places}f}"
+    if 1 - half < value < 1:
+        return f">{1 - 10.0**-places:.{places}f}"
+    return f"{value:.{places}f}"
+
+
+def prior(value: float, error: float = 0.0) -> str:
+    """Return a prior probability with three decimals, fewer where `error` is large."""
+    return probability(value, max(1e-3, error))
+
+
+def error_of_probability(value: float, error: float = 0.0) -> str:
+    """Return a Monte Carlo error with one decimal more than its estimate."""
+    if math.isnan(value):
+        return NOTHING
+    if value == 0:
+        return "0"
+    places = min(decimals(value) + 1, MOST)
+    if value < 0.5 * 10.0**-places:
+        return f"<{10.0**-places:.{places}f}"
+    return f"{value:.{places}f}"
+
+
+def ratio(value: float, error: float = 0.0) -> str:
+    """Return odds or a Bayes factor with three significant digits, fewer where `error` is large."""
+    if math.isnan(value):
+        return NOTHING
+    if math.isinf(value):
+        return "inf" if value > 0 else "-inf"
+    if 0 < value < 0.0005:
+        return "<0.001"
+    digits = 3
+    if error > 0 and value > 0:
+        digits = min(max(1 + math.floor(math.log10(value / error)), 2), 4)
+    return significant(value, digits)
+
+
+def bayes_factor(value: float, error: float = 0.0) -> str:
+    """Return a Bayes factor with three significant digits, down to one where `error` is large."""
+    if error > 0 and 0.0005 <= value < math.inf:
+        digits = 1 if math.isinf(error) else 1 + math.floor(math.log10(value / error))
+        return significant(value, min(max(digits, 1), 3))
+    return ratio(value)
+
+
+def two_digits(value: float, error: float = 0.0) -> str:
+    """Return a positive number (the error of odds) with two significant digits."""
+    return significant(value, 2)
+
+
+def significant(value: float, digits: int) -> str:
+    """Return `value` with at least `digits` significant digits, in scientific notation from 100,000 on."""
+    if math.isnan(value):
+        return NOTHING
+    if math.isinf(value):
+        return "inf" if value > 0 else "-inf"
+    if value == 0:
+        return "0"
+    if abs(value) >= 1e5 or abs(value) < 1e-4:
+        return f"{value:.{digits - 1}e}"
+    # Rounded first: 9.996 with three digits is 10.0, not 10.00. Digits before the point are never rounded.
+    rounded = float(f"{value:.{digits - 1}e}")
+    places = max(digits - 1 - math.floor(math.log10(abs(rounded))), 0)
+    return f"{value:.{places}f}"
+
+
+def count(value: float, error: float = 0.0) -> str:
+    """Return a count as a whole number."""
+    if math.isnan(value):
+        return NOTHING
+    return "inf" if math.isinf(value) else f"{value:.0f}"
+
+
+def effective(value: float, error: float = 0.0) -> str:
+    """Return an effective sample size: a whole number, or two significant digits of a very large one."""
+    return f"{value:.1e}" if LONG_COUNT <= value < math.inf else count(value)
+
+
+def fixed(places: int) -> Callable[[float, float], str]:
+    """Return a formatter with `places` decimals."""
+
+    def form(value: float, error: float = 0.0) -> str:
+        return NOTHING if math.isnan(value) else f"{value:.{places}f}"
+
+    return form
+
+
+def general(value: float, error: float = 0.0) -> str:
+    """Return a number such as a cost without trailing zeros."""
+    return NOTHING if math.isnan(value) else f"{value:.6g}"
+
+
+def coefficient(value: float, error: float = 0.0) -> str:
+    """Return a coefficient to three significant digits of its posterior standard deviation."""
+    if math.isnan(value):
+        return NOTHING
+    if not error > 0 or math.isinf(error):
+        return significant(value, 4)
+    places = 2 - math.floor(math.log10(error))
+    return f"{value:.{max(places, 0)}f}" if places <= 6 else significant(value, 4)
+
+
+KINDS: dict[str, Callable[[float, float], str]] = {
+    "probability": probability,
+    "prior": prior,
+    "mcse": error_of_probability,
+    "ratio": ratio,
+    "bayes_factor": bayes_factor,
+    "two_digits": two_digits,
+    "count": count,
+    "effective": effective,
+    "fixed2": fixed(2),
+    "fixed3": fixed(3),
+    "general": general,
+    "coefficient": coefficient,
+}
+
+# Column -> (kind, column with its error). Others: floats and ints "general", the rest as str.
+COLUMNS: dict[str, tuple[str, str | None]] = {
+    "prior": ("prior", "prior_mcse"),
+    "posterior": ("probability", "mcse"),
+    "mcse": ("mcse", None),
+    "ess": ("effective", None),
+    "r_hat": ("fixed3", None),
+    "bayes_factor": ("bayes_factor", "bayes_factor_mcse"),
+    "cost": ("general", None),
+    "columns": ("count", None),
+    "size": ("count", None),
+    "odds": ("ratio", "odds_mcse"),
+    "odds_mcse": ("two_digits", None),
+    "log_marginal": ("fixed2", None),
+    "deviance": ("fixed2", None),
+    "mean": ("coefficient", "sd"),
+    "sd": ("coefficient", "sd"),
+    "ci_lower": ("coefficient", "sd"),
+    "ci_upper": ("coefficient", "sd"),
+    "prob_positive": ("prior", None),
+    "mean_included": ("coefficient", "sd_included"),
+    "sd_included": ("coefficient", "sd_included"),
+}
+
+
+# Columns shown in a summary only through the digits of others.
+HIDDEN = ("prior_mcse", "bayes_factor_mcse")
+# Columns of Monte Carlo errors, not shown where all errors of probabilities are 0.
+ERRORS = ("mcse", "odds_mcse")
+
+
+def format_column(frame: pd.DataFrame, name: str, formats: Mapping[str, str]) -> list[str]:
+    """Return the cells of column `name` as text; `formats` maps columns to kinds."""
+    column = frame[name]
+    if not pd.api.types.is_numeric_dtype(column) or pd.api.types.is_bool_dtype(column):
+        return [join_terms(cell) if isinstance(cell, tuple) else str(cell) for cell in column]
+    default, error_name = COLUMNS.get(name, ("general", None))
+    kind = formats.get(name, default)
+    check_choice(kind, f"formats[{name!r}]", KINDS)
+    errors = frame[error_name] if error_name in frame.columns else np.zeros(len(frame))
+    return [KINDS[kind](float(v), float(e)) for v, e in zip(column, errors, strict=True)]
+
+
+def join_terms(terms: tuple[str, ...]) -> str:
+    """Return the terms of a model as the right-hand side of a formula."""
+    return " + ".join(terms) if terms else "(no terms)"
 
 
 def covered_caption(models: pd.DataFrame, listed: int, how: str = "visited", count: int | None = None) -> str:

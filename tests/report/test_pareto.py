@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from pyrjsel.report.pareto import pareto_shapes
+from pyrjsel.report.errors import pareto_shapes
 
 
 @pytest.mark.parametrize("k", [0.0, 0.4, 0.7, 1.2])

@@ -10,7 +10,7 @@ import pytest
 from statsmodels.iolib.summary import Summary
 
 from pyrjsel._errors import ParameterError
-from pyrjsel.report import Report, _formats, covered_caption
+from pyrjsel.report import Report, covered_caption, texts
 from pyrjsel.report.tables import coefficient_table, inclusion_table, model_table
 
 NAN = float("nan")
@@ -36,7 +36,7 @@ AWKWARD = "C(race)[T.black_&_white]<b>%$#{x}^~\\"
     ],
 )
 def test_probabilities_follow_their_error(value, error, expected):
-    assert _formats.probability(value, error) == expected
+    assert texts.probability(value, error) == expected
 
 
 @pytest.mark.parametrize(
@@ -44,7 +44,7 @@ def test_probabilities_follow_their_error(value, error, expected):
     [(262481609.3, "2.6e+08"), (9999999.0, "9999999"), (96.4, "96"), (np.inf, "inf"), (np.nan, "–")],
 )
 def test_effective_sizes_are_whole_numbers_that_can_be_read(value, expected):
-    assert _formats.effective(value) == expected
+    assert texts.effective(value) == expected
 
 
 @pytest.mark.parametrize(
@@ -64,7 +64,7 @@ def test_effective_sizes_are_whole_numbers_that_can_be_read(value, expected):
     ],
 )
 def test_odds_have_significant_digits(value, error, expected):
-    assert _formats.ratio(value, error) == expected
+    assert texts.ratio(value, error) == expected
 
 
 @pytest.mark.parametrize(
@@ -72,11 +72,11 @@ def test_odds_have_significant_digits(value, error, expected):
     [(1.23456, 0.1, "1.235"), (-0.00012, 0.02, "-0.0001"), (1e6, 1e5, "1000000"), (2.0, NAN, "2.000")],
 )
 def test_coefficients_follow_their_spread(value, error, expected):
-    assert _formats.coefficient(value, error) == expected
+    assert texts.coefficient(value, error) == expected
 
 
 def test_mcse_has_a_decimal_more():
-    assert [_formats.error_of_probability(e) for e in (0.04, 0.004, 0.00041, 0.00001, 0.0, NAN)] == [
+    assert [texts.error_of_probability(e) for e in (0.04, 0.004, 0.00041, 0.00001, 0.0, NAN)] == [
         "0.040", "0.0040", "0.0004", "<0.0001", "0", "–",
     ]  # fmt: skip
 

@@ -19,8 +19,7 @@ from pyrjsel.kernel.samplers.serialization import columns_to_plain, particles_fr
 from pyrjsel.kernel.state import MOVES, KernelDraws, KernelSettings, Particles
 from pyrjsel.report import indicator_stats, scalar_stats
 from pyrjsel.report.errors import model_stats
-from pyrjsel.report.mixing import poor_mixing
-from pyrjsel.report.stopping import NEVER, R_HAT, inclusion_figures, mixing_figures
+from pyrjsel.report.mixing import NEVER, R_HAT, inclusion_figures, mixing_figures, poor_mixing
 from pyrjsel.runtime import Accuracy, DrawnChains, Ends, Figure, FitSettings, Rule, RunTime
 from pyrjsel.storage import Content, Plain
 

@@ -6,7 +6,7 @@ import numpy as np
 
 from pyrjsel._typing import FloatArray
 from pyrjsel._validate import beyond, counted
-from pyrjsel.report.stopping import SHARE
+from pyrjsel.report.mixing import SHARE
 from pyrjsel.runtime import above
 from pyrjsel.selection.evidence.laplace import needed
 

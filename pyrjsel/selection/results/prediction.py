@@ -29,7 +29,7 @@ from pyrjsel.design import (
     as_pandas,
 )
 from pyrjsel.families import Family, Values, averages
-from pyrjsel.report.pareto import UNRELIABLE, pareto_shapes
+from pyrjsel.report.errors import UNRELIABLE, pareto_shapes
 from pyrjsel.runtime import one_blas_thread
 from pyrjsel.selection.evidence.gaussian import SingleModels
 from pyrjsel.selection.evidence.importance import resample

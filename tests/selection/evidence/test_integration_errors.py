@@ -8,7 +8,7 @@ import pandas as pd
 import pytest
 
 import pyrjsel as rj
-from pyrjsel.report.stopping import SHARE, inclusion_figures
+from pyrjsel.report.mixing import SHARE, inclusion_figures
 from pyrjsel.selection.samplers.collapsed import sampler as walk_posterior
 
 TEXT = (

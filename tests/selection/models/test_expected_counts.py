@@ -9,7 +9,7 @@ import pytest
 from scipy import stats
 
 import pyrjsel as rj
-from pyrjsel.report.pareto import UNRELIABLE, pareto_shapes
+from pyrjsel.report.errors import UNRELIABLE, pareto_shapes
 
 MODELS = {"negbin": (rj.negbin, rj.NegbinSelection), "gamma": (rj.gamma, rj.GammaSelection)}
 

@@ -18,8 +18,7 @@ from pyrjsel.model_space import (
     merge_visits,
 )
 from pyrjsel.report.errors import MODEL_ROWS, model_stats
-from pyrjsel.report.mixing import chain_diagnostics, selection_notes
-from pyrjsel.report.stopping import inclusion_figures, mixing_figures
+from pyrjsel.report.mixing import chain_diagnostics, inclusion_figures, mixing_figures, selection_notes
 from pyrjsel.runtime import DrawnChains, Figure, FitSettings, Refused, Rule
 from pyrjsel.selection.posterior import Draws, Moments, Posterior
 from pyrjsel.selection.regression.columns import TermColumns
