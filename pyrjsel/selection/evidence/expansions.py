@@ -14,12 +14,12 @@ from pyrjsel.selection.evidence._conjugate import ConjugateEvidence
 from pyrjsel.selection.evidence._importance import controlled, weighted_moments
 from pyrjsel.selection.evidence.importance import (
     CLOSE,
+    Integral,
     log_control,
     log_student,
     normal_moments,
     radii,
 )
-from pyrjsel.selection.evidence.integral import Integral
 from pyrjsel.selection.evidence.laplace import PROPOSAL_DF
 from pyrjsel.selection.priors._score import GaussianScore
 from pyrjsel.selection.regression._gram import FullGram

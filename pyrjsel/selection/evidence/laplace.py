@@ -21,6 +21,8 @@ from pyrjsel.selection.evidence._laplace import ModeFinder
 from pyrjsel.selection.evidence.importance import (
     CLOSE,
     DRAWS_A_COLUMN,
+    Integral,
+    SharedIntegrals,
     TwoPiece,
     inverse,
     log_control,
@@ -32,7 +34,6 @@ from pyrjsel.selection.evidence.importance import (
     resample,
     strata,
 )
-from pyrjsel.selection.evidence.integral import Integral, SharedIntegrals
 from pyrjsel.selection.evidence.joint import JointFinder
 from pyrjsel.selection.evidence.joint_mixture import MixtureFinder
 from pyrjsel.selection.evidence.proposal_mixture import ProposalMixture

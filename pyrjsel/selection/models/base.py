@@ -44,13 +44,13 @@ from pyrjsel.runtime import AUTO, MCSE, MOST, FitSettings
 from pyrjsel.selection import comparable
 from pyrjsel.selection.evidence import laplace
 from pyrjsel.selection.models._docstrings import shared_text
-from pyrjsel.selection.regression import dependence
+from pyrjsel.selection.regression import checks
+from pyrjsel.selection.regression.checks import check_columns, check_offset, check_right_side
 from pyrjsel.selection.regression.chunked import ChunkedRegression, ChunkedRows, first_pass
 from pyrjsel.selection.regression.columns import IndependentColumns
 from pyrjsel.selection.regression.gaussian import GaussianRegression
 from pyrjsel.selection.regression.glm import Regression
 from pyrjsel.selection.regression.summed_rows import SummedRows, largest_values
-from pyrjsel.selection.regression.validation import check_columns, check_offset, check_right_side
 from pyrjsel.selection.results import results, summary
 from pyrjsel.selection.samplers import runs
 from pyrjsel.selection.samplers.registry import sampler_named, stand_in
@@ -321,9 +321,9 @@ class Selection(OverSpace):
         self._check_rows()
         # Of the columns as they are given, those that terms do without.
         if isinstance(data, DesignData | SummedRows) and self._known_prior(choices.coef_prior).of_span:
-            self._aliases = dependence.left_out(design.terms, data)
+            self._aliases = checks.left_out(design.terms, data)
         if self._aliases is not None:
-            warn(dependence.left_out_text(design.terms, design.column_names, self._aliases), RankWarning)
+            warn(checks.left_out_text(design.terms, design.column_names, self._aliases), RankWarning)
             self.design, self.data = design.without(self._aliases), data.restrict(self._aliases.inside)
         self._constrain(choices, self._n_observations())
         self._set_g()
@@ -334,7 +334,9 @@ class Selection(OverSpace):
         if self._lacks_models:
             by_sums = isinstance(self.data, SummedRows | ChunkedRows)
             terms = self.design.terms
-            warn(dependence.warning(self.regression, terms, dependent, self.nobs, by_sums), RankWarning)
+            warn(
+                checks.dependence_warning(self.regression, terms, dependent, self.nobs, by_sums), RankWarning
+            )
 
     def _constrain(self, choices: Choices, n_observations: float) -> None:
         """Set the priors and the model space; `n_observations` is the n of the priors."""

@@ -26,11 +26,11 @@ from pyrjsel.selection.models.base import Selection
 from pyrjsel.selection.priors.base import CoefficientPrior
 from pyrjsel.selection.priors.coefficients import GPrior, Normal, for_unit_scale
 from pyrjsel.selection.priors.g_mixtures import Mixture
+from pyrjsel.selection.regression.checks import check_columns
 from pyrjsel.selection.regression.chunked import ChunkedRegression, ChunkedRows
 from pyrjsel.selection.regression.gaussian import GaussianRegression
 from pyrjsel.selection.regression.glm import Regression
 from pyrjsel.selection.regression.summed_rows import ChunkSums, SummedRows
-from pyrjsel.selection.regression.validation import check_columns
 from pyrjsel.selection.specification import Choices
 
 if TYPE_CHECKING:

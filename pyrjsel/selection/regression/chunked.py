@@ -29,8 +29,7 @@ from pyrjsel.selection.regression.chunk_passes import (
 )
 from pyrjsel.selection.regression.columns import TermColumns, dependent_terms, pairs_of, starts_of
 from pyrjsel.selection.regression.glm import PAYS, Regression
-from pyrjsel.selection.regression.sufficient_statistics import SufficientStatistics
-from pyrjsel.selection.regression.summed_rows import ChunkSums, SummedRows
+from pyrjsel.selection.regression.summed_rows import ChunkSums, SufficientStatistics, SummedRows
 
 # Largest number of distinct rows that are kept, as counts, in place of passes.
 MOST_DISTINCT = 20_000

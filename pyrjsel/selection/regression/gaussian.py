@@ -28,7 +28,7 @@ from pyrjsel.selection.regression.columns import (
     directions_of,
     pairs_of,
 )
-from pyrjsel.selection.regression.sufficient_statistics import SufficientStatistics
+from pyrjsel.selection.regression.summed_rows import SufficientStatistics
 from pyrjsel.selection.regression.wide import WideColumns
 
 # dgejsv: arbitrary row scales, both sets of vectors, no restriction of the range, no transposition.

@@ -16,8 +16,7 @@ from pyrjsel._typing import ByteArray, FloatArray
 from pyrjsel.model_space import pack
 from pyrjsel.report import repr_short
 from pyrjsel.results import row_facts
-from pyrjsel.selection.regression.sufficient_statistics import SufficientStatistics
-from pyrjsel.selection.regression.summed_rows import SummedRows
+from pyrjsel.selection.regression.summed_rows import SufficientStatistics, SummedRows
 from pyrjsel.selection.regression.wide import check_unchanged
 from pyrjsel.selection.results.intervals import interval_table
 from pyrjsel.selection.results.posterior_predictive import Predictive

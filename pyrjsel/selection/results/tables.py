@@ -27,7 +27,7 @@ from pyrjsel.results import ModelSpaceResults
 from pyrjsel.runtime import FitSettings
 from pyrjsel.selection.posterior import Draws, Posterior
 from pyrjsel.selection.protocols import SelectionModel, SingleModel
-from pyrjsel.selection.regression.validation import INTERCEPT
+from pyrjsel.selection.regression.checks import INTERCEPT
 from pyrjsel.selection.regression.wide import rest
 from pyrjsel.selection.results.checks.dispersion import Dispersion, look_for_dispersion
 from pyrjsel.selection.results.checks.separation import Separated, look_for_separation

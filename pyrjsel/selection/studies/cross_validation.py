@@ -21,8 +21,7 @@ from pyrjsel.report import results_html
 from pyrjsel.runtime import Refits
 from pyrjsel.selection.protocols import SelectionModel
 from pyrjsel.selection.results.prediction import WHICH, rows_of_fit
-from pyrjsel.selection.studies.folds import make_folds
-from pyrjsel.selection.studies.refits import refit
+from pyrjsel.selection.studies.refits import make_folds, refit
 
 if TYPE_CHECKING:
     from pyrjsel.report import Report

@@ -10,10 +10,9 @@ from scipy import optimize, stats
 from scipy.interpolate import CubicSpline
 
 from pyrjsel._errors import DataError
-from pyrjsel.selection.evidence import integral
+from pyrjsel.selection.evidence import importance
 from pyrjsel.selection.evidence._laplace import ModeFinder
-from pyrjsel.selection.evidence.importance import log_student, resample
-from pyrjsel.selection.evidence.integral import SharedIntegrals
+from pyrjsel.selection.evidence.importance import SharedIntegrals, log_student, resample
 from pyrjsel.selection.evidence.laplace import MarginalLikelihood
 from pyrjsel.selection.priors.coefficients import GPrior, Normal
 
@@ -492,7 +491,7 @@ def test_shared_integrals_are_the_same_whoever_computes_them(kit, monkeypatch):
     assert len(calls) == COMPUTED
     # Coefficients have integrals of their own, and the second model needs more draws than that.
     for numbers, computed in ((10**9, COMPUTED), (0, COMPUTED)):
-        monkeypatch.setattr(integral, "NUMBERS", numbers)
+        monkeypatch.setattr(importance, "NUMBERS", numbers)
         calls.clear()
         shared = SharedIntegrals()
         together = found(shared)

@@ -16,7 +16,7 @@ import pyrjsel as rj
 from pyrjsel.model_space import ModelSpace
 from pyrjsel.runtime import FitSettings
 from pyrjsel.selection.regression.gaussian import GaussianRegression
-from pyrjsel.selection.regression.sufficient_statistics import SufficientStatistics
+from pyrjsel.selection.regression.summed_rows import SufficientStatistics
 from pyrjsel.selection.samplers.enumeration.gaussian import GaussianEnumeration
 from pyrjsel.selection.samplers.enumeration.options import ExactOptions
 

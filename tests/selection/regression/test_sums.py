@@ -6,7 +6,7 @@ import pytest
 import pyrjsel as rj
 from pyrjsel.selection.evidence.gaussian import SingleModels
 from pyrjsel.selection.regression.gaussian import GaussianRegression
-from pyrjsel.selection.regression.sufficient_statistics import SufficientStatistics
+from pyrjsel.selection.regression.summed_rows import SufficientStatistics
 
 
 def rows(n=500, shift=0.0, seed=1):

@@ -17,7 +17,7 @@ from pyrjsel._typing import IntArray, RNGLike, SeedLike
 from pyrjsel.design import Design
 from pyrjsel.report import class_scores
 from pyrjsel.results import true_classes
-from pyrjsel.selection.regression.validation import INTERCEPT
+from pyrjsel.selection.regression.checks import INTERCEPT
 from pyrjsel.selection.results.classes.prediction import ClassPrediction
 from pyrjsel.selection.results.prediction import PREDICTION_DRAWS, each_of, mean_of, rows_of_fit
 from pyrjsel.selection.results.results import SelectionResults

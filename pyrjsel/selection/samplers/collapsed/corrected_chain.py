@@ -27,8 +27,8 @@ from pyrjsel._typing import ByteArray, FloatArray, IntArray
 from pyrjsel.model_space import pack
 from pyrjsel.selection.evidence._evidence import Evidence
 from pyrjsel.selection.evidence._laplace_evidence import LaplaceEvidence
+from pyrjsel.selection.evidence.importance import SharedIntegrals
 from pyrjsel.selection.evidence.importance_quality import MATTERS
-from pyrjsel.selection.evidence.integral import SharedIntegrals
 from pyrjsel.selection.evidence.laplace import MarginalLikelihood
 from pyrjsel.selection.evidence.surrogate import Surrogate, learn_masses
 from pyrjsel.selection.samplers._walk import SingularModelError

@@ -8,7 +8,7 @@ from pyrjsel._errors import DataError
 from pyrjsel._typing import ByteArray, FloatArray
 from pyrjsel.model_space import ModelSpace, pack
 from pyrjsel.model_space.bits import n_words
-from pyrjsel.selection.evidence.integral import Integral
+from pyrjsel.selection.evidence.importance import Integral
 from pyrjsel.selection.evidence.laplace import MarginalLikelihood
 from pyrjsel.selection.regression.glm import Regression
 from pyrjsel.selection.samplers.base import Job

@@ -12,8 +12,8 @@ from pyrjsel._errors import DataError
 from pyrjsel._typing import ByteArray, FloatArray
 from pyrjsel.model_space import ModelSpace, PackedModels
 from pyrjsel.runtime import FitSettings
+from pyrjsel.selection.evidence.importance import Integral
 from pyrjsel.selection.evidence.importance_quality import MATTERS, few_effective, poor_integrals
-from pyrjsel.selection.evidence.integral import Integral
 from pyrjsel.selection.evidence.laplace import MarginalLikelihood, check_modes
 from pyrjsel.selection.posterior import Moments, Posterior
 from pyrjsel.selection.regression.glm import Regression

@@ -18,7 +18,7 @@ from pyrjsel.selection.evidence.expansions import (
     laplace_value,
     modes_of,
 )
-from pyrjsel.selection.evidence.integral import Integral
+from pyrjsel.selection.evidence.importance import Integral
 from pyrjsel.selection.regression.chunk_passes import Modes, PointPrior
 from pyrjsel.selection.regression.chunked import ChunkedRegression
 from pyrjsel.selection.samplers._walk import Walk
