@@ -12,7 +12,7 @@ from pages import FOLDER
 
 import pyrjsel as rj
 from pyrjsel.patterns.options import InterweavingOptions, SliceOptions
-from pyrjsel.selection.samplers.collapsed.options import CorrectedOptions
+from pyrjsel.selection.samplers.options import CorrectedOptions
 from pyrjsel.selection.samplers.registry import NAMES
 
 # Rows that say "no counterpart", with what the name of one would have in it: no public name may have that.

@@ -12,10 +12,8 @@ from pyrjsel.selection.evidence.laplace import LOOSE, RELIABLE, MarginalLikeliho
 from pyrjsel.selection.regression.glm import Regression
 from pyrjsel.selection.samplers.base import Job
 from pyrjsel.selection.samplers.collapsed.corrected_chain import CorrectedChain, CorrectedMoves
-from pyrjsel.selection.samplers.collapsed.options import CorrectedOptions
-from pyrjsel.selection.samplers.enumeration.options import EnumerateOptions
+from pyrjsel.selection.samplers.options import CorrectedOptions, EnumerateOptions, RJMCMCOptions
 from pyrjsel.selection.samplers.pilot import TRIED, Pilot, explore
-from pyrjsel.selection.samplers.reversible_jump.options import RJMCMCOptions
 
 # Number of terms up to which Laplace's approximation is a surrogate where no quadratic one fits, at a cost
 # that integrals have anyway.

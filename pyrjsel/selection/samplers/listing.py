@@ -11,7 +11,7 @@ from pyrjsel._errors import NotAvailableError
 from pyrjsel._typing import ByteArray, FloatArray
 from pyrjsel.model_space import ModelSpace, count_dfs, count_models, enumerate_models, unpack
 from pyrjsel.runtime import FitSettings, RunTime, run_chains
-from pyrjsel.selection.samplers.shared import MOST_MODELS
+from pyrjsel.selection.samplers.options import MOST_MODELS
 from pyrjsel.storage import Content, Plain
 
 # Number of parts of a list that is not short, which workers process; fixed, so that results do not depend on

@@ -11,11 +11,18 @@ from pyrjsel._lazy import late
 from pyrjsel._validate import unknown_name
 from pyrjsel.model_space import ModelSpace, count_dfs
 from pyrjsel.runtime import WARM
-from pyrjsel.selection.samplers.collapsed.options import CollapsedOptions, CorrectedOptions
-from pyrjsel.selection.samplers.enumeration.options import ChunksOptions, EnumerateOptions, ExactOptions
-from pyrjsel.selection.samplers.gibbs.options import GibbsOptions
-from pyrjsel.selection.samplers.reversible_jump.options import PopulationOptions, RJMCMCOptions
-from pyrjsel.selection.samplers.shared import MOST_MODELS, is_gaussian
+from pyrjsel.selection.samplers.options import (
+    MOST_MODELS,
+    ChunksOptions,
+    CollapsedOptions,
+    CorrectedOptions,
+    EnumerateOptions,
+    ExactOptions,
+    GibbsOptions,
+    PopulationOptions,
+    RJMCMCOptions,
+    is_gaussian,
+)
 
 if TYPE_CHECKING:
     from pyrjsel.selection.samplers import automatic as by_pilot

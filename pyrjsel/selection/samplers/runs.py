@@ -40,7 +40,7 @@ from pyrjsel.selection.samplers.mode_search.search import (
     starts_anew,
     steps,
 )
-from pyrjsel.selection.samplers.shared import FEW_TERMS
+from pyrjsel.selection.samplers.options import FEW_TERMS
 
 # A missed model is relevant if its mass, with that of its neighbours, is more than KNOWN times that already
 # in the inclusion probability of its term, and more than LARGE, or worth more than EXPECTED visits in this

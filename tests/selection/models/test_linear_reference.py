@@ -18,7 +18,7 @@ from pyrjsel.runtime import FitSettings
 from pyrjsel.selection.regression.gaussian import GaussianRegression
 from pyrjsel.selection.regression.summed_rows import SufficientStatistics
 from pyrjsel.selection.samplers.enumeration.gaussian import GaussianEnumeration
-from pyrjsel.selection.samplers.enumeration.options import ExactOptions
+from pyrjsel.selection.samplers.options import ExactOptions
 
 DATA = Path(__file__).parents[1] / "data"
 PRIORS = {"uniform": rj.Uniform(), "random": rj.BetaBinomial(1, 1)}

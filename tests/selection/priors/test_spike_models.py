@@ -13,7 +13,7 @@ from pyrjsel.selection.evidence.spike_slab import SpikeModels
 from pyrjsel.selection.priors.spike_slab import SpikeSlab
 from pyrjsel.selection.regression.gaussian import GaussianRegression
 from pyrjsel.selection.samplers.enumeration.gaussian import GaussianEnumeration
-from pyrjsel.selection.samplers.enumeration.options import ExactOptions
+from pyrjsel.selection.samplers.options import ExactOptions
 
 SIZES = (1, 2, 1)
 BY_SIZE = InverseGamma([2.0, 2.4, 3.0, 2.1], [1.0, 0.5, 2.0, 0.7])

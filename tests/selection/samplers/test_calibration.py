@@ -20,7 +20,7 @@ from selection_world import World
 
 from pyrjsel.runtime import FitSettings
 from pyrjsel.selection.samplers.enumeration.glm import Enumeration
-from pyrjsel.selection.samplers.enumeration.options import EnumerateOptions
+from pyrjsel.selection.samplers.options import EnumerateOptions
 
 pytestmark = pytest.mark.statistical
 

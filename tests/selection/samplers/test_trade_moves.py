@@ -8,8 +8,7 @@ import pytest
 from turns import by_turns
 
 import pyrjsel as rj
-from pyrjsel.selection.samplers.collapsed.options import CollapsedOptions
-from pyrjsel.selection.samplers.gibbs.options import GibbsOptions
+from pyrjsel.selection.samplers.options import CollapsedOptions, GibbsOptions
 from pyrjsel.selection.samplers.registry import samplers_of
 
 

@@ -27,7 +27,7 @@ from pyrjsel.selection.priors.confluent import CCH, BetaPrime, Intrinsic, Robust
 from pyrjsel.selection.priors.g_mixtures import HyperG, HyperGN, ZellnerSiow
 from pyrjsel.selection.regression.glm import Regression
 from pyrjsel.selection.samplers.enumeration.glm import Enumeration
-from pyrjsel.selection.samplers.enumeration.options import EnumerateOptions
+from pyrjsel.selection.samplers.options import EnumerateOptions
 from pyrjsel.selection.samplers.reversible_jump.rjmcmc import make_chain
 
 pytestmark = pytest.mark.statistical

@@ -13,10 +13,9 @@ from pyrjsel.selection.evidence.surrogate import Surrogate
 from pyrjsel.selection.samplers.base import Job
 from pyrjsel.selection.samplers.collapsed import corrected_chain as corrected
 from pyrjsel.selection.samplers.collapsed.corrected_chain import CorrectedChain, CorrectedMoves
-from pyrjsel.selection.samplers.collapsed.options import CorrectedOptions
+from pyrjsel.selection.samplers.options import CorrectedOptions, PopulationOptions
 from pyrjsel.selection.samplers.reversible_jump._population import TEMPERATURES, Population
 from pyrjsel.selection.samplers.reversible_jump._rjmcmc import ReversibleJump
-from pyrjsel.selection.samplers.reversible_jump.options import PopulationOptions
 from pyrjsel.selection.samplers.reversible_jump.population import PopulationChain, PopulationMoves
 from pyrjsel.selection.samplers.reversible_jump.proposal import full_model_proposal
 from pyrjsel.selection.samplers.reversible_jump.surrogate_jumps import SurrogateJumps

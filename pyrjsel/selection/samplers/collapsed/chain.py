@@ -27,11 +27,10 @@ from pyrjsel.selection.samplers.base import (
     counted_moves,
     no_counts,
 )
-from pyrjsel.selection.samplers.collapsed.options import CollapsedOptions
 from pyrjsel.selection.samplers.mode_search.search import restart_is_due
+from pyrjsel.selection.samplers.options import WIDEST_START, CollapsedOptions
 from pyrjsel.selection.samplers.recording.averages import WALK_ROWS
 from pyrjsel.selection.samplers.recording.recorder import Block, Collector
-from pyrjsel.selection.samplers.shared import WIDEST_START
 from pyrjsel.storage import Content
 
 # Iterations between refactorisations and adaptation. Changing it changes the draws for a given seed.

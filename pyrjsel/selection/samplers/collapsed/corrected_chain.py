@@ -36,9 +36,9 @@ from pyrjsel.selection.samplers.base import Job
 from pyrjsel.selection.samplers.collapsed._corrected import CorrectedWalk
 from pyrjsel.selection.samplers.collapsed.chain import EVERY, CollapsedChain, CollapsedMoves
 from pyrjsel.selection.samplers.collapsed.integrals import Integrals, marginal_of
+from pyrjsel.selection.samplers.options import FEW_TERMS
 from pyrjsel.selection.samplers.recording.rao_blackwell import CORRECTED_ROWS
 from pyrjsel.selection.samplers.recording.recorder import Block, ChainDraws
-from pyrjsel.selection.samplers.shared import FEW_TERMS
 from pyrjsel.storage import Content
 
 # Proportions of burn-in without correction, and with updates of the expansion.

@@ -31,11 +31,11 @@ from pyrjsel.selection.samplers.collapsed.corrected_chain import (
     CorrectedMoves,
 )
 from pyrjsel.selection.samplers.listing import inclusion_error, probability_error
+from pyrjsel.selection.samplers.options import FEW_TERMS
 from pyrjsel.selection.samplers.recording.gaussian_average import averaged_moments
 from pyrjsel.selection.samplers.recording.model_average import log_masses
 from pyrjsel.selection.samplers.recording.rao_blackwell import estimate
 from pyrjsel.selection.samplers.recording.recorder import ChainDraws, Manner, thinning
-from pyrjsel.selection.samplers.shared import FEW_TERMS
 
 # Approximate number of coefficient draws of a fit, since each model among them is integrated again.
 COEFFICIENT_DRAWS = 2000

@@ -14,8 +14,8 @@ from pyrjsel.selection.regression.gaussian import GaussianRegression
 from pyrjsel.selection.regression.glm import Regression
 from pyrjsel.selection.samplers.enumeration.values import check_values, list_values
 from pyrjsel.selection.samplers.listing import UNIT, feasible_models
+from pyrjsel.selection.samplers.options import MOST_MODELS
 from pyrjsel.selection.samplers.recording.gaussian_average import Tree
-from pyrjsel.selection.samplers.shared import MOST_MODELS
 
 # Largest number of models that are not linear: each needs some dozens of mode searches.
 MOST = 2**14

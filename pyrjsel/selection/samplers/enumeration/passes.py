@@ -22,9 +22,14 @@ from pyrjsel.selection.evidence.importance import Integral
 from pyrjsel.selection.regression.chunk_passes import Modes, PointPrior
 from pyrjsel.selection.regression.chunked import ChunkedRegression
 from pyrjsel.selection.samplers._walk import Walk
-from pyrjsel.selection.samplers.enumeration.options import ChunksOptions
 from pyrjsel.selection.samplers.listing import feasible_models, normalise
-from pyrjsel.selection.samplers.shared import MOST_MODELS, WIDEST_START, default_swaps, default_trades
+from pyrjsel.selection.samplers.options import (
+    MOST_MODELS,
+    WIDEST_START,
+    ChunksOptions,
+    default_swaps,
+    default_trades,
+)
 from pyrjsel.storage import Content, Plain
 
 # Models are brought to their modes until the others have less than this proportion of the posterior of the

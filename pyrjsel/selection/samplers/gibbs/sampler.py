@@ -25,11 +25,11 @@ from pyrjsel.selection.samplers.base import (
     no_counts,
 )
 from pyrjsel.selection.samplers.gibbs._gibbs import MOVES, Gibbs
+from pyrjsel.selection.samplers.options import WIDEST_START
 from pyrjsel.selection.samplers.recording.averages import WALK_ROWS
 from pyrjsel.selection.samplers.recording.gaussian_average import averaged_moments
 from pyrjsel.selection.samplers.recording.rao_blackwell import estimate
 from pyrjsel.selection.samplers.recording.recorder import Block, Collector, Manner
-from pyrjsel.selection.samplers.shared import WIDEST_START
 from pyrjsel.storage import Content
 
 

@@ -21,6 +21,7 @@ from pyrjsel.selection.regression.gaussian import GaussianRegression
 from pyrjsel.selection.regression.gaussian_rows import NO_DENSITY, GaussianRows, state_nuisance
 from pyrjsel.selection.regression.glm import Regression
 from pyrjsel.selection.samplers.base import MCMC, Chain, Job, chain_models, no_counts
+from pyrjsel.selection.samplers.options import is_gaussian
 from pyrjsel.selection.samplers.recording.recorder import Block, Manner
 from pyrjsel.selection.samplers.reversible_jump._gaussian_jump import GaussianJump
 from pyrjsel.selection.samplers.reversible_jump._moves import MOVES
@@ -32,7 +33,6 @@ from pyrjsel.selection.samplers.reversible_jump.surrogate_jumps import (
     SurrogateLoop,
     learn_surrogate,
 )
-from pyrjsel.selection.samplers.shared import is_gaussian
 from pyrjsel.storage import Content
 
 # Number of best visited models whose neighbours are looked at. Neighbours matter if they have more than LARGE

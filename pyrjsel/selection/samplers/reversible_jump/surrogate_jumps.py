@@ -36,8 +36,8 @@ from pyrjsel.selection.evidence.laplace import MarginalLikelihood
 from pyrjsel.selection.evidence.surrogate import Surrogate
 from pyrjsel.selection.regression.glm import Regression
 from pyrjsel.selection.samplers._walk import Walk
+from pyrjsel.selection.samplers.options import default_swaps, default_trades
 from pyrjsel.selection.samplers.reversible_jump._rjmcmc import ReversibleJump
-from pyrjsel.selection.samplers.shared import default_swaps, default_trades
 from pyrjsel.selection.samplers.surrogate_chain import MakeWalk, SurrogateChain
 
 # Length of a chain, in proposals of each free term; pairs of coefficient vectors, an even number; degrees of

@@ -21,7 +21,7 @@ from pyrjsel.selection.regression.gaussian import GaussianRegression
 from pyrjsel.selection.samplers.base import Job
 from pyrjsel.selection.samplers.collapsed import chain as collapsed
 from pyrjsel.selection.samplers.collapsed.chain import CollapsedChain, CollapsedMoves
-from pyrjsel.selection.samplers.collapsed.options import CollapsedOptions
+from pyrjsel.selection.samplers.options import CollapsedOptions
 
 pytestmark = pytest.mark.statistical
 SIZES, NAMES, N = (1, 2, 1, 1), ["a", "b", "c", "a:c"], 15

@@ -10,7 +10,7 @@ from pyrjsel.runtime import FitSettings
 from pyrjsel.selection.evidence.gaussian import SingleModels, evidence_of
 from pyrjsel.selection.priors.coefficients import GPrior, Normal
 from pyrjsel.selection.samplers.enumeration.gaussian import GaussianEnumeration
-from pyrjsel.selection.samplers.enumeration.options import ExactOptions
+from pyrjsel.selection.samplers.options import ExactOptions
 
 NAMES = ("a", "b", "a:b", "c", "f")
 SIZES = (1, 1, 1, 1, 2)

@@ -14,9 +14,8 @@ from pyrjsel.selection.evidence.spike_slab import single_models
 from pyrjsel.selection.priors.coefficients import GPrior, Normal
 from pyrjsel.selection.priors.g_mixtures import HyperG, HyperGN, ZellnerSiow
 from pyrjsel.selection.samplers.enumeration.gaussian import GaussianEnumeration
-from pyrjsel.selection.samplers.enumeration.options import ExactOptions
-from pyrjsel.selection.samplers.gibbs.options import GibbsOptions
 from pyrjsel.selection.samplers.gibbs.sampler import GibbsSampler
+from pyrjsel.selection.samplers.options import ExactOptions, GibbsOptions
 
 NAMES, SIZES = ["a", "b", "c", "a:c", "d"], (1, 2, 1, 1, 1)
 PRIORS = {

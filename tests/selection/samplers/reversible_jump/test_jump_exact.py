@@ -14,8 +14,7 @@ from pyrjsel.model_space import Bernoulli, BetaBinomial, CostAdjusted, Truncated
 from pyrjsel.runtime import FitSettings
 from pyrjsel.selection.evidence.gaussian import SingleModels
 from pyrjsel.selection.samplers.enumeration.gaussian import GaussianEnumeration
-from pyrjsel.selection.samplers.enumeration.options import ExactOptions
-from pyrjsel.selection.samplers.reversible_jump.options import PopulationOptions, RJMCMCOptions
+from pyrjsel.selection.samplers.options import ExactOptions, PopulationOptions, RJMCMCOptions
 from pyrjsel.selection.samplers.reversible_jump.population import PopulationRJMCMC
 from pyrjsel.selection.samplers.reversible_jump.rjmcmc import RJMCMC
 
