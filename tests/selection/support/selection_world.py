@@ -17,7 +17,7 @@ from pyrjsel.selection.samplers.options import CorrectedOptions, PopulationOptio
 from pyrjsel.selection.samplers.reversible_jump._population import TEMPERATURES, Population
 from pyrjsel.selection.samplers.reversible_jump._rjmcmc import ReversibleJump
 from pyrjsel.selection.samplers.reversible_jump.population import PopulationChain, PopulationMoves
-from pyrjsel.selection.samplers.reversible_jump.proposal import full_model_proposal
+from pyrjsel.selection.samplers.reversible_jump.rjmcmc import full_model_proposal
 from pyrjsel.selection.samplers.reversible_jump.surrogate_jumps import SurrogateJumps
 
 

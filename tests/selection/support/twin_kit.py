@@ -7,7 +7,7 @@ from pyrjsel.model_space import Space, unpack
 from pyrjsel.selection.evidence.laplace import MarginalLikelihood
 from pyrjsel.selection.samplers.reversible_jump._moves import MOVES
 from pyrjsel.selection.samplers.reversible_jump._rjmcmc import ReversibleJump
-from pyrjsel.selection.samplers.reversible_jump.proposal import full_model_proposal
+from pyrjsel.selection.samplers.reversible_jump.rjmcmc import full_model_proposal
 
 
 def run_both(case, seed, iterations, *, n_swaps, full=False):

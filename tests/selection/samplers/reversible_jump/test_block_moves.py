@@ -12,8 +12,7 @@ from turns import every
 from pyrjsel.model_space import Bernoulli, Uniform, term_blocks, unpack
 from pyrjsel.selection.evidence.laplace import MarginalLikelihood
 from pyrjsel.selection.priors.coefficients import GPrior, Normal
-from pyrjsel.selection.samplers.reversible_jump.proposal import full_model_proposal
-from pyrjsel.selection.samplers.reversible_jump.rjmcmc import make_chain
+from pyrjsel.selection.samplers.reversible_jump.rjmcmc import full_model_proposal, make_chain
 
 TREE = ["a", "b", "c", "a:b", "b:c"]
 DEAR = {"a": 3, "b": 1, "c": 1, "d": 2, "f3": 1}

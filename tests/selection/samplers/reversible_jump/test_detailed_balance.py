@@ -21,7 +21,7 @@ from turns import by_turns, every
 
 from pyrjsel.model_space import Bernoulli
 from pyrjsel.selection.priors.coefficients import GPrior, Normal
-from pyrjsel.selection.samplers.reversible_jump.proposal import full_model_proposal
+from pyrjsel.selection.samplers.reversible_jump.rjmcmc import full_model_proposal
 
 # At another temperature the target is the posterior to the power t, and proposals have t times the precision.
 OTHER = [0.3, 1.7]

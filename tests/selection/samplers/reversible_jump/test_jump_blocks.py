@@ -10,7 +10,7 @@ from turns import by_turns
 
 import pyrjsel as rj
 from pyrjsel.selection.regression.gaussian_rows import GaussianRows
-from pyrjsel.selection.samplers.reversible_jump.proposal import entry_weights
+from pyrjsel.selection.samplers.reversible_jump.rjmcmc import entry_weights
 
 MAKE = {"linear": rj.linear, "logit": rj.logit, "poisson": rj.poisson}
 # Seeds and effects of the dear variable where both modes, with it and without, have mass.

@@ -10,7 +10,7 @@ from pyrjsel.distributions import InverseGamma
 from pyrjsel.model_space import Bernoulli, term_blocks, unpack
 from pyrjsel.selection.regression.gaussian_rows import GaussianRows
 from pyrjsel.selection.samplers.reversible_jump._moves import MOVES
-from pyrjsel.selection.samplers.reversible_jump.proposal import full_model_proposal
+from pyrjsel.selection.samplers.reversible_jump.rjmcmc import full_model_proposal
 
 NAMES, SIZES = ["a", "b", "c", "a:c", "d"], (1, 2, 1, 1, 1)
 PLAIN = {"n": 25, "signal": 0.4, "names": NAMES}

@@ -13,8 +13,7 @@ from state_files import read, write
 import pyrjsel as rj
 from pyrjsel.selection.priors.coefficients import GPrior, Normal
 from pyrjsel.selection.samplers.base import Job
-from pyrjsel.selection.samplers.reversible_jump.proposal import full_model_proposal
-from pyrjsel.selection.samplers.reversible_jump.rjmcmc import JumpMoves, RJMCMCChain
+from pyrjsel.selection.samplers.reversible_jump.rjmcmc import JumpMoves, RJMCMCChain, full_model_proposal
 
 NAMES = ["a", "f3", "b", "f4", "c"]
 DRAWS, BURN_IN, THIN, EVERY = 60, 20, 3, 2
