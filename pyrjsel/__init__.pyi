@@ -46,8 +46,6 @@ from pyrjsel.patterns import split_gaussian as split_gaussian
 from pyrjsel.results import pool as pool
 from pyrjsel.selection.models.cox import CoxSelection as CoxSelection
 from pyrjsel.selection.models.cox import cox as cox
-from pyrjsel.selection.models.gamma import GammaSelection as GammaSelection
-from pyrjsel.selection.models.gamma import gamma as gamma
 from pyrjsel.selection.models.glm import CloglogSelection as CloglogSelection
 from pyrjsel.selection.models.glm import LogitSelection as LogitSelection
 from pyrjsel.selection.models.glm import PoissonSelection as PoissonSelection
@@ -60,8 +58,10 @@ from pyrjsel.selection.models.linear import LinearSelection as LinearSelection
 from pyrjsel.selection.models.linear import linear as linear
 from pyrjsel.selection.models.multinomial import MultinomialSelection as MultinomialSelection
 from pyrjsel.selection.models.multinomial import multinomial as multinomial
-from pyrjsel.selection.models.negbin import NegbinSelection as NegbinSelection
-from pyrjsel.selection.models.negbin import negbin as negbin
+from pyrjsel.selection.models.sized import GammaSelection as GammaSelection
+from pyrjsel.selection.models.sized import NegbinSelection as NegbinSelection
+from pyrjsel.selection.models.sized import gamma as gamma
+from pyrjsel.selection.models.sized import negbin as negbin
 from pyrjsel.selection.priors.coefficients import GPrior as GPrior
 from pyrjsel.selection.priors.coefficients import Normal as Normal
 from pyrjsel.selection.priors.confluent import CCH as CCH

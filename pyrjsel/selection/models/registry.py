@@ -4,11 +4,10 @@ from collections.abc import Mapping
 
 from pyrjsel.selection.models.base import Selection
 from pyrjsel.selection.models.cox import CoxSelection
-from pyrjsel.selection.models.gamma import GammaSelection
 from pyrjsel.selection.models.glm import CloglogSelection, LogitSelection, PoissonSelection, ProbitSelection
 from pyrjsel.selection.models.linear import LinearSelection
 from pyrjsel.selection.models.multinomial import MultinomialSelection
-from pyrjsel.selection.models.negbin import NegbinSelection
+from pyrjsel.selection.models.sized import GammaSelection, NegbinSelection
 
 # By short name.
 MODELS: Mapping[str, type[Selection]] = {
