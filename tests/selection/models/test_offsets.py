@@ -90,3 +90,6 @@ def test_offsets_of_linear_models_have_any_range():
         warnings.simplefilter("error")
         rj.linear("y ~ a", ROWS, offset="exposure")
         rj.linear("y ~ a", ROWS, offset="exposure", errors="student")
+    wide = rj.linear("y ~ a", ROWS, offset="exposure").fit()
+    less = rj.linear("z ~ a", ROWS.assign(z=ROWS["y"] - ROWS["exposure"])).fit()
+    np.testing.assert_allclose(wide.predict(ROWS), less.predict(ROWS) + ROWS["exposure"], rtol=1e-9)
