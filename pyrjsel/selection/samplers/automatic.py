@@ -1,4 +1,13 @@
-"""The choice of ``sampler="auto"`` for generalised linear models, by a short pilot run if need be."""
+"""The choice of ``sampler="auto"`` for generalised linear models, by a short pilot run if need be.
+
+The pilot runs a chain on the surrogate, corrected by Laplace values, always with the same random numbers: its
+findings depend only on data, priors and constraints.
+
+Where models can have nearly as many columns as rows, the posterior can have a second, wide mode: with g = n,
+models of half as many columns as rows separate any responses, and are about as probable as the empty model. A
+chain on a surrogate stays in the narrow one, and does not find out; a reversible-jump chain from a wide model
+does.
+"""
 
 from collections.abc import Collection
 from dataclasses import dataclass, fields, replace
