@@ -62,7 +62,7 @@ MATCHED, WIDTH = 0.5, 8.0
 # each, both are kept as often as with MARGIN for the whole. Variances from less than RELIABLE pairs are often
 # far too small, and must be smaller by as much as pairs are missing. Fewer than JUDGED pairs are too few to
 # judge and are used as they are.
-VARIANCE, MARGIN, HALF_MARGIN = 2e-5, 2.0, 1.4
+VARIANCE, MARGIN, HALF_MARGIN, JUDGED = 2e-5, 2.0, 1.4, 32
 # Relative variances of improbable models may be larger: with TOTAL / probability, the error of a probability
 # over all models, the root of the sum of p^2 v, is at most that of TOTAL. None is above LOOSE. Those of
 # probable models are at most MOST_OF_ONE / probability^2: one alone has no larger error than all others.
@@ -82,7 +82,6 @@ AWAY, TAIL, PLACES, CAREFUL = 3.0, 1.0, (1.0, 3.0, 9.0), 128
 STEP = 0.3
 # For tables of visited models: more would take seconds for each wide model.
 TABLE_VARIANCE = 1e-3
-JUDGED = 32
 # Largest number of matched proposals; the first gets at least FEWEST pairs and each further one twice as
 # many, up to MOST. A second stage at the mode gets the number required by the variance, at least twice that
 # of the first, and at most that of all matched proposals.
