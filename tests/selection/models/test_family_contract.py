@@ -274,6 +274,7 @@ def test_posteriors_of_draws_from_the_prior_are_calibrated(name, case):
         inside, size, b = rng.random() < 0.5, np.exp(rng.normal(0.5, 0.8)), rng.normal(0, 0.7)
         slope = rng.normal() * inside
         frame = pd.DataFrame({"a": AT, "n": 1, **DRAWN[name](rng, b, slope, size)})
+        unit = size if name == "student" else 1.0  # the prior of its slope is in units of sigma
         if not frame["y"].any():
             continue  # such data are refused: their chance does not depend on ranks given the data
         results = case.model("y ~ a", frame, **options).fit(rng=seed)
@@ -283,7 +284,7 @@ def test_posteriors_of_draws_from_the_prior_are_calibrated(name, case):
         ranks = [np.mean(values[own][pick] < size) for own in case.nuisance]
         ranks += [np.mean(coefficients[pick, 0] < b)] if sized else []
         ranks.append(
-            np.mean(rng.permutation(within)[:400] < slope) if inside and within.size > 200 else np.nan
+            np.mean(rng.permutation(within)[:400] < slope * unit) if inside and within.size > 200 else np.nan
         )
         found.append((results.inclusion["posterior"].iloc[0], inside, *ranks))
     p, inside, *ranks = np.array(found, dtype=float).T
