@@ -8,7 +8,7 @@ import pytest
 from turns import by_turns
 
 import pyrjsel as rj
-from pyrjsel.selection.samplers.options import CollapsedOptions, GibbsOptions
+from pyrjsel.selection.samplers.options import GibbsOptions
 from pyrjsel.selection.samplers.registry import samplers_of
 
 
@@ -130,22 +130,6 @@ def test_a_fit_without_bounds_has_trades():
     assert "acceptance_trade" not in zero.diagnostics
     for results in (without, asked):
         assert results.diagnostics["acceptance_trade"]["all"] > 0
-
-
-def test_results_of_earlier_versions_go_on_without_trades(tmp_path):
-    """Their files do not name the option."""
-    model = problem(8, 0.9)
-    for sampler, kind in (("collapsed", CollapsedOptions), ("gibbs", GibbsOptions)):
-        results = quiet(model, sampler=sampler, draws=60, chains=1, rng=1, trades=0)
-        del results.options.__dict__["trades"]
-        results.save(tmp_path / "a.rjs", data=True)
-        found = rj.load(tmp_path / "a.rjs")
-        assert found.options == kind(trades=0)
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", rj.ConvergenceWarning)
-            longer = found.extend(60, progress=False)
-        once = quiet(model, sampler=sampler, draws=120, burn_in=12, chains=1, rng=1, trades=0)
-        np.testing.assert_array_equal(longer.draws.model, once.draws.model)
 
 
 @pytest.mark.parametrize(("sampler", "wrong"), [("collapsed", -1), ("collapsed", np.nan), ("gibbs", 0.5)])
