@@ -1,4 +1,4 @@
-"""What chains over models share: their starts, and blocks of interactions and the terms that they require."""
+"""Shared by chains over models: their starts, and blocks of interactions and the terms that they require."""
 
 from collections.abc import Callable, Iterable, Sequence
 

@@ -1,4 +1,4 @@
-"""What runs use of a process: BLAS threads, freed memory, locks of files, and run time."""
+"""Resources of a process that runs use: BLAS threads, freed memory, locks of files, and run time."""
 
 import ctypes
 import sys

@@ -1,4 +1,4 @@
-"""What the model of every family must keep, over the table of families.
+"""The contract of the models of all families, over the table of families.
 
 Maxima are those of statsmodels or scipy, samplers agree with enumeration, predictions and checks fit the
 data, files and longer runs give the same results, and summaries say what was assumed. What is particular to
